@@ -1,0 +1,55 @@
+// The hot loops of sDist, on plain pointers: no Python, no allocation, row-major float64.
+//
+// Rows are samples. `same` and `other` hold, for every row, the row numbers of its neighbours of
+// its own class and of the other class. Every kernel sums in a fixed order, so its result does
+// not depend on the machine or on threads.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace metricboost {
+
+struct Neighbors {
+    const std::int32_t *rows;  // n x k
+    std::size_t k;
+};
+
+// out[i] = mean over other of |z_i - z_j|^2 minus the mean over same; z is n x r.
+void margins(const double *z, std::size_t n, std::size_t r, Neighbors same, Neighbors other,
+             double *out);
+
+// out[i, c] = the same for every column by itself: the diagonal of D_i. phi is n x q.
+void column_margins(const double *phi, std::size_t n, std::size_t q, Neighbors same,
+                    Neighbors other, double *out);
+
+// out = L z for the signed Laplacian L with edge weights +u_i/k (other) and -u_i/k (same).
+// Rows with weight 0 are outside the bag. z and out are n x s; out is overwritten.
+void laplacian(const double *z, std::size_t n, std::size_t s, const double *weight,
+               Neighbors same, Neighbors other, double *out);
+
+// out[a] = what the edges at row a, from either end, add to z' L z; z has one column. These are
+// the shares of independent rows in a sum over edges that are not independent.
+void edge_shares(const double *z, std::size_t n, const double *weight, Neighbors same,
+                 Neighbors other, double *out);
+
+// out[i, t] = (product of x[i, factors[t, .]] - mean[t]) / scale[t]; a factor of p stands for 1.
+void term_columns(const double *x, std::size_t n, std::size_t p, const std::int32_t *factors,
+                  std::size_t q, std::size_t degree, const double *mean, const double *scale,
+                  double *out);
+
+// out[t, c] = sum_i y[i, c] * product of x[i, factors[t, .]]; y is n x s, out q x s, overwritten.
+void pull_back_products(const double *x, std::size_t n, std::size_t p,
+                        const std::int32_t *factors, std::size_t q, std::size_t degree,
+                        const double *y, std::size_t s, double *out);
+
+// The k smallest entries of every row of d (rows x m), in order, ties by column number.
+void smallest(const double *d, std::size_t rows, std::size_t m, std::size_t k,
+              std::int32_t *out);
+
+// out[i, j] = |a_i - b_index[i, j]|^2, summed over the r columns in order.
+void paired_squared_distances(const double *a, const double *b, std::size_t rows,
+                              std::size_t r, const std::int32_t *index, std::size_t k,
+                              double *out);
+
+}  // namespace metricboost

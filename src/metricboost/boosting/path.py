@@ -1,0 +1,120 @@
+"""The path: what every accepted step did, the metric after any of them, and the stopping rule."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .._typing import Float, Index
+
+
+@dataclass(frozen=True)
+class Factor:
+    """``W = matrix @ matrix.T`` over the candidate terms ``index`` (sorted): a factor of W."""
+
+    index: Index
+    matrix: Float
+
+    @classmethod
+    def empty(cls) -> Factor:
+        return cls(np.empty(0, dtype=np.intp), np.empty((0, 0)))
+
+    @classmethod
+    def identity(cls, size: int) -> Factor:
+        return cls(np.arange(size), np.eye(size))
+
+    def plus(self, support: Index, xi: Float, weight: float) -> Factor:
+        """``W + weight * xi xi^T``."""
+        index = np.union1d(self.index, support)
+        matrix = np.zeros((len(index), self.matrix.shape[1] + 1))
+        matrix[np.searchsorted(index, self.index), :-1] = self.matrix
+        matrix[np.searchsorted(index, support), -1] = np.sqrt(weight) * xi
+        return Factor(index, matrix)
+
+    def reduced(self) -> Factor:
+        """The same W with orthogonal columns, as many as its numerical rank."""
+        if not self.matrix.size:
+            return self
+        u, s, _ = np.linalg.svd(self.matrix, full_matrices=False)
+        rank = max(1, int((s > s[0] * len(s) * np.finfo(float).eps).sum()))
+        u = u[:, :rank]
+        # The sign of a singular vector is arbitrary: make its largest entry positive.
+        u = u * np.sign(u[np.argmax(np.abs(u), axis=0), np.arange(rank)])
+        return Factor(self.index, u * s[:rank])
+
+    def restricted(self, keep: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Factor:
+        """The principal submatrix of W on some of its terms: again positive semi-definite."""
+        return Factor(self.index[keep], self.matrix[keep])
+
+    def weights(self) -> Float:
+        """The diagonal of W: how much each term weighs."""
+        result: Float = np.einsum("tm,tm->t", self.matrix, self.matrix)
+        return result
+
+    def complexity(self) -> float:
+        """C_m: the trace of the symmetric root of W, the sum of its factor's singular values."""
+        if not self.matrix.size:
+            return 0.0
+        return float(np.linalg.svd(self.matrix, compute_uv=False).sum())
+
+
+@dataclass(frozen=True)
+class Step:
+    """One accepted step: ``W <- W + weight * xi xi^T``."""
+
+    attempt: int
+    support: Index
+    xi: Float
+    weight: float
+    loss: float
+    refreshed: bool
+    n_terms: int
+    n_candidates: int
+
+
+@dataclass
+class Path:
+    """The accepted steps from a start metric on."""
+
+    start: Factor
+    steps: list[Step] = field(default_factory=list)
+    n_attempts: int = 0
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def factor(self, m: int) -> Factor:
+        """The metric after the first ``m`` accepted steps."""
+        steps = self.steps[:m]
+        supports = [self.start.index, *(s.support for s in steps)]
+        index = np.unique(np.concatenate(supports)).astype(np.intp)
+        n_start = self.start.matrix.shape[1]
+        matrix = np.zeros((len(index), n_start + len(steps)))
+        matrix[np.searchsorted(index, self.start.index), :n_start] = self.start.matrix
+        for column, step in enumerate(steps, start=n_start):
+            matrix[np.searchsorted(index, step.support), column] = np.sqrt(step.weight) * step.xi
+        return Factor(index, matrix).reduced()
+
+    def comparable(self) -> list[int]:
+        """The steps whose losses may be compared: those just after a refresh.
+
+        The loss jumps at a refresh, so states between two refreshes are not comparable with
+        those at one. Where none happened, all steps share the first neighbours.
+        """
+        refreshed = [m for m, step in enumerate(self.steps, 1) if step.refreshed]
+        return refreshed or list(range(1, len(self) + 1))
+
+
+def best_step(path: Path, complexity_penalty: float) -> int:
+    """Sparse boosting's stop: the step that minimises loss + penalty * complexity.
+
+    A penalty of zero is off: every accepted step is kept.
+    """
+    if complexity_penalty == 0 or not path.steps:
+        return len(path)
+    steps = path.comparable()
+    criterion = [
+        path.steps[m - 1].loss + complexity_penalty * path.factor(m).complexity() for m in steps
+    ]
+    return steps[int(np.argmin(criterion))]

@@ -1,0 +1,92 @@
+"""Algorithm 2: the truncated power method for the largest sparse eigenvector of A_m.
+
+Each iteration applies A, keeps the kappa largest entries and normalises. Where the objective
+``xi' A xi`` decreased, the iteration is taken back and A is shifted by ``lambda I``, lambda
+growing tenfold, as the paper's text says (A is not positive semi-definite; a large enough shift
+makes every iteration an ascent). The all-ones start is poor on sparse signals, so the method
+starts from the coordinates with the largest diagonal entries and keeps the best end. Once a
+support repeats, further iterations would only converge to the leading eigenvector of A on that
+support, so that eigenvector is taken at once.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._typing import Float, Index
+from .graph import QuadraticForm
+
+N_STARTS = 5
+MAX_ITER = 50
+
+
+def sparse_eigenvector(form: QuadraticForm, n_nonzero: int) -> tuple[Index, Float]:
+    """Support (sorted, of at most ``n_nonzero``) and values of the unit vector xi."""
+    kappa = min(n_nonzero, form.size)
+    diagonal = form.diagonal()
+    starts = _largest(diagonal[None, :], min(N_STARTS, form.size))[0]
+    if kappa == 1:
+        best = starts[np.argmax(diagonal[starts])]
+        return np.array([best]), np.ones(1)
+    ends = _iterate(form, starts, diagonal[starts], kappa)
+    supports = np.unique(ends, axis=0)
+    solved = [_leading(form.block(support)) for support in supports]
+    best = int(np.argmax([value for value, _ in solved]))
+    return _drop_zeros(supports[best], solved[best][1])
+
+
+def _iterate(form: QuadraticForm, starts: Index, value: Float, kappa: int) -> Index:
+    """The supports at which the truncated power iterations end, one row a start."""
+    index = np.repeat(starts[:, None], kappa, axis=1)
+    coef = np.zeros(index.shape)
+    coef[:, 0] = 1.0
+    image = form.apply(index, coef)
+    first_shift = 0.1 * max(np.abs(value).max(), np.abs(image).max())
+    shift = np.zeros(len(starts))
+    active = np.arange(len(starts))
+    value = value.copy()
+    for _ in range(MAX_ITER):
+        new_index, new_coef = _truncate(image[active], index[active], coef[active], shift[active], kappa)
+        moved = (new_index != index[active]).any(axis=1)
+        active, new_index, new_coef = active[moved], new_index[moved], new_coef[moved]
+        if not len(active):
+            break
+        new_image = form.apply(new_index, new_coef)
+        new_value = (new_coef * np.take_along_axis(new_image, new_index, 1)).sum(axis=1)
+        up = new_value >= value[active]
+        shift[active[~up]] = np.maximum(10 * shift[active[~up]], first_shift)
+        rows = active[up]
+        index[rows], coef[rows] = new_index[up], new_coef[up]
+        image[rows], value[rows] = new_image[up], new_value[up]
+    return np.sort(index, axis=1)
+
+
+def _truncate(
+    image: Float, index: Index, coef: Float, shift: Float, kappa: int
+) -> tuple[Index, Float]:
+    """One power iteration on A + shift I: the kappa largest entries, to unit length."""
+    target = image.copy()
+    np.add.at(target, (np.arange(len(index))[:, None], index), shift[:, None] * coef)
+    kept = np.sort(_largest(np.abs(target), kappa), axis=1)
+    values = np.take_along_axis(target, kept, 1)
+    length = np.linalg.norm(values, axis=1, keepdims=True)
+    return kept, values / np.where(length > 0, length, 1.0)
+
+
+def _largest(values: Float, k: int) -> Index:
+    """Columns of the k largest entries of every row."""
+    if k >= values.shape[1]:
+        return np.tile(np.arange(values.shape[1]), (len(values), 1))
+    return np.argpartition(-values, k - 1, axis=1)[:, :k]
+
+
+def _leading(block: Float) -> tuple[float, Float]:
+    values, vectors = np.linalg.eigh(block)
+    return float(values[-1]), vectors[:, -1]
+
+
+def _drop_zeros(support: Index, values: Float) -> tuple[Index, Float]:
+    """Fix the sign (largest entry positive) and leave out entries that are zero to rounding."""
+    values = values * np.sign(values[np.argmax(np.abs(values))])
+    real = np.abs(values) > 1e-12
+    return support[real], values[real]

@@ -1,0 +1,68 @@
+"""What the boosting loop asks of an engine: where the columns live, and a few hot kernels.
+
+An engine is stateless. It works on the standardised columns ``X`` (n x p, float64, C order), on
+terms given as rows of column numbers (``factors``, padded with ``p``, which stands for 1), and on
+neighbour graphs. The NumPy engine is the oracle; every other engine is tested against it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+import numpy as np
+
+from .._typing import Float, Rows
+
+
+class NeighborGraph(ABC):
+    """The signed neighbour graph: +1/k to rows of the other class, -1/k to rows of the same.
+
+    ``same`` and ``other`` are n x k; each mean is over its own k.
+    """
+
+    def __init__(self, same: Rows, other: Rows) -> None:
+        self.same = np.ascontiguousarray(same, dtype=np.int32)
+        self.other = np.ascontiguousarray(other, dtype=np.int32)
+
+    @abstractmethod
+    def margins(self, z: Float) -> Float:
+        """Mean squared distance to ``other`` minus to ``same``, for rows embedded as ``z``."""
+
+    @abstractmethod
+    def column_margins(self, phi: Float) -> Float:
+        """The same for every column of ``phi`` by itself: the diagonals of all D_i, n x q."""
+
+    @abstractmethod
+    def laplacian(self, z: Float, weight: Float) -> Float:
+        """``(diag(deg) - S - S^T) z`` where row i of S is ``weight[i]`` times row i of the graph."""
+
+    @abstractmethod
+    def edge_shares(self, z: Float, weight: Float) -> Float:
+        """What the edges at each row, from either end, add to ``z' L z``; ``z`` is a vector."""
+
+
+class Engine(ABC):
+    """The operations of one place where arrays live."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def term_columns(self, X: Float, factors: Rows, mean: Float, scale: Float) -> Float:
+        """The standardised columns of the terms, n x q, C order."""
+
+    @abstractmethod
+    def pull_back(self, X: Float, factors: Rows, y: Float) -> Float:
+        """``sum_i y[i] * product of X[i, factors[t]]`` for every term t, q x s."""
+
+    @abstractmethod
+    def smallest(self, distances: Float, k: int) -> Rows:
+        """The k smallest of every row in increasing order, ties by column number."""
+
+    @abstractmethod
+    def paired_squared_distances(self, a: Float, b: Float, index: Rows) -> Float:
+        """``|a_i - b_index[i, j]|^2``, from differences, so without cancellation."""
+
+    @abstractmethod
+    def graph(self, same: Rows, other: Rows) -> NeighborGraph:
+        """The signed neighbour graph on this engine."""

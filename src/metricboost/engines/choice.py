@@ -1,0 +1,47 @@
+"""Which engine runs a fit."""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from functools import lru_cache
+
+from .base import Engine
+from .numpy_engine import NumpyEngine
+
+ENGINES = ("auto", "numpy", "native")
+
+_NO_NATIVE = (
+    "metricboost was installed without its C++ kernels (no compiler was found), so it runs on the "
+    "NumPy engine: the same results, several times slower. Install a C++ compiler and reinstall, "
+    'or pass engine="numpy" to silence this.'
+)
+
+
+@lru_cache(maxsize=1)
+def native_available() -> bool:
+    """Whether the C++ kernels were built."""
+    try:
+        importlib.import_module("metricboost.engines._native")
+    except ImportError:
+        return False
+    return True
+
+
+def get_engine(name: str) -> Engine:
+    """The engine of that name; ``auto`` takes the native one where it was built."""
+    if name == "numpy":
+        return NumpyEngine()
+    if native_available():
+        from .native import NativeEngine
+
+        return NativeEngine()
+    if name == "native":
+        raise ImportError('engine="native" needs the C++ kernels, and they were not built. ' + _NO_NATIVE)
+    _say_once_that_native_is_missing()
+    return NumpyEngine()
+
+
+@lru_cache(maxsize=1)
+def _say_once_that_native_is_missing() -> None:
+    warnings.warn(_NO_NATIVE, UserWarning, stacklevel=2)

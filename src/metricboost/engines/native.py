@@ -1,0 +1,62 @@
+"""The native engine: the same operations in C++ (``native/kernels.cpp``), the GIL released."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._typing import Float, Rows
+from . import _native  # type: ignore[attr-defined]
+from .base import Engine, NeighborGraph
+
+
+class NativeGraph(NeighborGraph):
+    def margins(self, z: Float) -> Float:
+        out = np.empty(len(z))
+        _native.margins(_contiguous(z), self.same, self.other, out)
+        return out
+
+    def column_margins(self, phi: Float) -> Float:
+        out = np.empty(phi.shape)
+        _native.column_margins(_contiguous(phi), self.same, self.other, out)
+        return out
+
+    def laplacian(self, z: Float, weight: Float) -> Float:
+        out = np.empty(z.shape)
+        _native.laplacian(_contiguous(z), _contiguous(weight), self.same, self.other, out)
+        return out
+
+    def edge_shares(self, z: Float, weight: Float) -> Float:
+        out = np.empty(len(z))
+        _native.edge_shares(_contiguous(z), _contiguous(weight), self.same, self.other, out)
+        return out
+
+
+class NativeEngine(Engine):
+    name = "native"
+
+    def term_columns(self, X: Float, factors: Rows, mean: Float, scale: Float) -> Float:
+        out = np.empty((len(X), len(factors)))
+        _native.term_columns(X, _contiguous(factors), _contiguous(mean), _contiguous(scale), out)
+        return out
+
+    def pull_back(self, X: Float, factors: Rows, y: Float) -> Float:
+        out = np.empty((len(factors), y.shape[1]))
+        _native.pull_back_products(X, _contiguous(factors), _contiguous(y), out)
+        return out
+
+    def smallest(self, distances: Float, k: int) -> Rows:
+        out = np.empty((len(distances), k), dtype=np.int32)
+        _native.smallest(_contiguous(distances), out)
+        return out
+
+    def paired_squared_distances(self, a: Float, b: Float, index: Rows) -> Float:
+        out = np.empty(index.shape)
+        _native.paired_squared_distances(_contiguous(a), _contiguous(b), _contiguous(index), out)
+        return out
+
+    def graph(self, same: Rows, other: Rows) -> NeighborGraph:
+        return NativeGraph(same, other)
+
+
+def _contiguous(array: Float | Rows) -> Float | Rows:
+    return np.ascontiguousarray(array)

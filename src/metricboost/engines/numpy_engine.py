@@ -1,0 +1,85 @@
+"""The NumPy engine: float64, readable, and the oracle for every other engine."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+from .._typing import Float, Rows
+from .base import Engine, NeighborGraph
+
+#: Product columns are made this many at a time, so memory stays O(n p).
+BLOCK = 256
+
+
+class NumpyGraph(NeighborGraph):
+    def __init__(self, same: Rows, other: Rows) -> None:
+        super().__init__(same, other)
+        n = len(self.same)
+        k_same, k_other = self.same.shape[1], self.other.shape[1]
+        columns = np.hstack([self.other, self.same]).ravel()
+        values = np.tile(np.repeat([1 / k_other, -1 / k_same], [k_other, k_same]), n)
+        starts = np.arange(n + 1) * (k_other + k_same)
+        self._signed = sparse.csr_matrix((values, columns, starts), shape=(n, n))
+
+    def margins(self, z: Float) -> Float:
+        result: Float = _mean_squared(z, self.other) - _mean_squared(z, self.same)
+        return result
+
+    def column_margins(self, phi: Float) -> Float:
+        # Row sums of the graph are 0, so phi_i^2 cancels from the mean of (phi_i - phi_j)^2.
+        result: Float = self._signed @ (phi * phi) - 2 * phi * (self._signed @ phi)
+        return result
+
+    def laplacian(self, z: Float, weight: Float) -> Float:
+        u = weight[:, None]
+        transposed = self._signed.T
+        degree = (transposed @ weight)[:, None]
+        result: Float = degree * z - u * (self._signed @ z) - transposed @ (u * z)
+        return result
+
+    def edge_shares(self, z: Float, weight: Float) -> Float:
+        edges = self._signed.tocoo()
+        share = weight[edges.row] * edges.data * (z[edges.row] - z[edges.col]) ** 2
+        n = len(z)
+        result: Float = np.bincount(edges.row, share, n) + np.bincount(edges.col, share, n)
+        return result
+
+
+class NumpyEngine(Engine):
+    name = "numpy"
+
+    def term_columns(self, X: Float, factors: Rows, mean: Float, scale: Float) -> Float:
+        n, p = X.shape
+        columns = np.ones((n, len(factors)))
+        for factor in factors.T:
+            real = factor < p
+            columns[:, real] *= X[:, factor[real]]
+        return (columns - mean) / scale
+
+    def pull_back(self, X: Float, factors: Rows, y: Float) -> Float:
+        blocks = []
+        for start in range(0, len(factors), BLOCK):
+            part = factors[start : start + BLOCK]
+            columns = self.term_columns(X, part, np.zeros(len(part)), np.ones(len(part)))
+            blocks.append(columns.T @ y)
+        return np.concatenate(blocks) if blocks else np.empty((0, y.shape[1]))
+
+    def smallest(self, distances: Float, k: int) -> Rows:
+        order = np.argsort(distances, axis=1, kind="stable")[:, :k]
+        return order.astype(np.int32)
+
+    def paired_squared_distances(self, a: Float, b: Float, index: Rows) -> Float:
+        columns = [((a - b[j]) ** 2).sum(axis=1) for j in index.T]
+        return np.stack(columns, axis=1)
+
+    def graph(self, same: Rows, other: Rows) -> NeighborGraph:
+        return NumpyGraph(same, other)
+
+
+def _mean_squared(z: Float, rows: Rows) -> Float:
+    total = np.zeros(len(z))
+    for j in rows.T:
+        total += ((z - z[j]) ** 2).sum(axis=1)
+    result: Float = total / rows.shape[1]
+    return result
