@@ -19,6 +19,8 @@ using Vector = Array<const double, 1>;
 using Index = Array<const std::int32_t, 2>;
 using OutMatrix = Array<double, 2>;
 using OutVector = Array<double, 1>;
+// Rows may lie further apart than their length: some columns of a larger table.
+using Columns = nb::ndarray<const double, nb::numpy, nb::ndim<2>, nb::device::cpu>;
 using OutIndex = Array<std::int32_t, 2>;
 
 void require(bool condition, const char *message) {
@@ -39,12 +41,14 @@ void margins(Matrix z, Index same, Index other, OutVector out) {
     metricboost::margins(z.data(), n, z.shape(1), s, o, out.data());
 }
 
-void column_margins(Matrix phi, Index same, Index other, OutMatrix out) {
+void column_margins(Columns phi, Index same, Index other, OutMatrix out) {
     const std::size_t n = phi.shape(0), q = phi.shape(1);
     require(out.shape(0) == n && out.shape(1) == q, "out has the wrong shape");
+    require(phi.stride(0) >= 0 && (q <= 1 || phi.stride(1) == 1), "phi needs contiguous rows");
     const auto s = neighbors(same, n), o = neighbors(other, n);
+    const auto stride = static_cast<std::size_t>(phi.stride(0));
     nb::gil_scoped_release release;
-    metricboost::column_margins(phi.data(), n, q, s, o, out.data());
+    metricboost::column_margins(phi.data(), n, q, stride, s, o, out.data());
 }
 
 void laplacian(Matrix z, Vector weight, Index same, Index other, OutMatrix out) {
@@ -64,24 +68,22 @@ void edge_shares(Vector z, Vector weight, Index same, Index other, OutVector out
     metricboost::edge_shares(z.data(), n, weight.data(), s, o, out.data());
 }
 
-void term_columns(Matrix x, Index factors, Vector mean, Vector scale, OutMatrix out) {
-    const std::size_t n = x.shape(0), q = factors.shape(0);
-    require(out.shape(0) == n && out.shape(1) == q, "out has the wrong shape");
-    require(mean.shape(0) == q && scale.shape(0) == q, "mean and scale need one entry a term");
+void term_moments(Matrix x, Index factors, OutMatrix moments) {
+    const std::size_t p = x.shape(0), n = x.shape(1), q = factors.shape(0);
+    require(moments.shape(0) == q && moments.shape(1) == 2, "moments must be q x 2");
     require(factors.shape(1) > 0, "a term needs a factor");
     nb::gil_scoped_release release;
-    metricboost::term_columns(x.data(), n, x.shape(1), factors.data(), q, factors.shape(1),
-                              mean.data(), scale.data(), out.data());
+    metricboost::term_moments(x.data(), p, n, factors.data(), q, factors.shape(1), moments.data());
 }
 
-void pull_back_products(Matrix x, Index factors, Matrix y, OutMatrix out) {
-    const std::size_t n = x.shape(0), q = factors.shape(0), s = y.shape(1);
-    require(y.shape(0) == n, "x and y differ in rows");
-    require(out.shape(0) == q && out.shape(1) == s, "out has the wrong shape");
+void term_columns(Matrix x, Index factors, Matrix moments, OutMatrix out) {
+    const std::size_t p = x.shape(0), n = x.shape(1), q = factors.shape(0);
+    require(moments.shape(0) == q && moments.shape(1) == 2, "moments must be q x 2");
+    require(out.shape(0) == n && out.shape(1) == q, "out has the wrong shape");
     require(factors.shape(1) > 0, "a term needs a factor");
     nb::gil_scoped_release release;
-    metricboost::pull_back_products(x.data(), n, x.shape(1), factors.data(), q,
-                                    factors.shape(1), y.data(), s, out.data());
+    metricboost::term_columns(x.data(), p, n, factors.data(), q, factors.shape(1), moments.data(),
+                              out.data());
 }
 
 void smallest(Matrix d, OutIndex out) {
@@ -110,8 +112,8 @@ NB_MODULE(_native, m) {
     m.def("column_margins", &column_margins, "phi"_a, "same"_a, "other"_a, "out"_a);
     m.def("laplacian", &laplacian, "z"_a, "weight"_a, "same"_a, "other"_a, "out"_a);
     m.def("edge_shares", &edge_shares, "z"_a, "weight"_a, "same"_a, "other"_a, "out"_a);
-    m.def("term_columns", &term_columns, "x"_a, "factors"_a, "mean"_a, "scale"_a, "out"_a);
-    m.def("pull_back_products", &pull_back_products, "x"_a, "factors"_a, "y"_a, "out"_a);
+    m.def("term_moments", &term_moments, "x"_a, "factors"_a, "moments"_a);
+    m.def("term_columns", &term_columns, "x"_a, "factors"_a, "moments"_a, "out"_a);
     m.def("smallest", &smallest, "d"_a, "out"_a);
     m.def("paired_squared_distances", &paired_squared_distances, "a"_a, "b"_a, "index"_a,
           "out"_a);

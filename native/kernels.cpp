@@ -1,6 +1,7 @@
 #include "kernels.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -30,18 +31,6 @@ double mean_distance(const double *z, std::size_t i, std::size_t r, Neighbors ne
     for (std::size_t j = 0; j < near.k; ++j)
         sum += squared_distance(z + i * r, z + near.rows[i * near.k + j] * r, r);
     return sum / static_cast<double>(near.k);
-}
-
-// A row of x with a 1 behind it, so that terms of lower degree need no branch.
-void padded_row(const double *x, std::size_t i, std::size_t p, std::vector<double> &row) {
-    std::copy(x + i * p, x + (i + 1) * p, row.begin());
-    row[p] = 1.0;
-}
-
-inline double product(const double *row, const std::int32_t *factor, std::size_t degree) {
-    double value = row[factor[0]];
-    for (std::size_t d = 1; d < degree; ++d) value *= row[factor[d]];
-    return value;
 }
 
 }  // namespace
@@ -75,15 +64,22 @@ void add_edge(const double *zi, const double *zj, std::size_t s, double weight, 
 
 }  // namespace
 
-void column_margins(const double *phi, std::size_t n, std::size_t q, Neighbors same,
-                    Neighbors other, double *out) {
+void column_margins(const double *phi, std::size_t n, std::size_t q, std::size_t stride,
+                    Neighbors same, Neighbors other, double *out) {
+    // Tiles of columns: the rows of one tile stay in the second-level cache, and every row is
+    // read some 2k times.
+    constexpr std::size_t TILE = 64;
     std::fill(out, out + n * q, 0.0);
-    for (const auto &[near, sign] : {std::pair{other, 1.0}, std::pair{same, -1.0}}) {
-        const double scale = sign / static_cast<double>(near.k);
-        for (std::size_t i = 0; i < n; ++i)
-            for (std::size_t j = 0; j < near.k; ++j)
-                add_squared_differences(phi + i * q, phi + near.rows[i * near.k + j] * q, q,
-                                        scale, out + i * q);
+    for (std::size_t c = 0; c < q; c += TILE) {
+        const std::size_t width = std::min(TILE, q - c);
+        for (const auto &[near, sign] : {std::pair{other, 1.0}, std::pair{same, -1.0}}) {
+            const double scale = sign / static_cast<double>(near.k);
+            for (std::size_t i = 0; i < n; ++i)
+                for (std::size_t j = 0; j < near.k; ++j)
+                    add_squared_differences(phi + i * stride + c,
+                                            phi + near.rows[i * near.k + j] * stride + c, width,
+                                            scale, out + i * q + c);
+        }
     }
 }
 
@@ -119,32 +115,67 @@ void edge_shares(const double *z, std::size_t n, const double *weight, Neighbors
     }
 }
 
-void term_columns(const double *x, std::size_t n, std::size_t p, const std::int32_t *factors,
-                  std::size_t q, std::size_t degree, const double *mean, const double *scale,
-                  double *out) {
-    for (std::size_t i = 0; i < n; ++i) {
-        const double *row = x + i * p;
-        for (std::size_t t = 0; t < q; ++t) {
-            const std::int32_t *factor = factors + t * degree;
-            double value = row[factor[0]];  // the padding comes last
-            for (std::size_t d = 1; d < degree && factor[d] < static_cast<std::int32_t>(p); ++d)
-                value *= row[factor[d]];
-            out[i * q + t] = (value - mean[t]) / scale[t];
-        }
+namespace {
+
+// Rows `from` to `from + rows` of a term's product, from the transposed table.
+MULTIVERSION
+void product(const double *x, std::size_t p, std::size_t n, const std::int32_t *factor,
+             std::size_t degree, std::size_t from, std::size_t rows, double *out) {
+    const double *first = x + factor[0] * n + from;
+    for (std::size_t i = 0; i < rows; ++i) out[i] = first[i];
+    for (std::size_t d = 1; d < degree && factor[d] < static_cast<std::int32_t>(p); ++d) {
+        const double *column = x + factor[d] * n + from;
+        for (std::size_t i = 0; i < rows; ++i) out[i] *= column[i];
     }
 }
 
-void pull_back_products(const double *x, std::size_t n, std::size_t p,
-                        const std::int32_t *factors, std::size_t q, std::size_t degree,
-                        const double *y, std::size_t s, double *out) {
-    std::vector<double> row(p + 1);
-    std::fill(out, out + q * s, 0.0);
-    for (std::size_t i = 0; i < n; ++i) {
-        padded_row(x, i, p, row);
-        const double *yi = y + i * s;
+// Sums in eight interleaved parts: wide registers without reordering by the compiler.
+MULTIVERSION
+double sum_of_powers(const double *values, std::size_t n, double center, bool squared) {
+    double part[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+    std::size_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        for (std::size_t c = 0; c < 8; ++c) {
+            const double d = values[i + c] - center;
+            part[c] += squared ? d * d : d;
+        }
+    for (std::size_t c = 0; i < n; ++i, ++c) {
+        const double d = values[i] - center;
+        part[c] += squared ? d * d : d;
+    }
+    return ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
+}
+
+}  // namespace
+
+void term_moments(const double *x, std::size_t p, std::size_t n, const std::int32_t *factors,
+                  std::size_t q, std::size_t degree, double *moments) {
+    std::vector<double> column(n);
+    const double count = static_cast<double>(n);
+    for (std::size_t t = 0; t < q; ++t) {
+        product(x, p, n, factors + t * degree, degree, 0, n, column.data());
+        const double mean = sum_of_powers(column.data(), n, 0.0, false) / count;
+        const double deviation = std::sqrt(sum_of_powers(column.data(), n, mean, true) / count);
+        double largest = 0.0;
+        for (std::size_t i = 0; i < n; ++i) largest = std::max(largest, std::abs(column[i]));
+        moments[2 * t] = mean;
+        moments[2 * t + 1] =
+            deviation > CONSTANT * largest ? deviation : std::numeric_limits<double>::infinity();
+    }
+}
+
+void term_columns(const double *x, std::size_t p, std::size_t n, const std::int32_t *factors,
+                  std::size_t q, std::size_t degree, const double *moments, double *out) {
+    // Columns are read in runs and written across rows: a tile of rows stays in the cache.
+    constexpr std::size_t TILE = 16;
+    double run[TILE];
+    for (std::size_t from = 0; from < n; from += TILE) {
+        const std::size_t rows = std::min(TILE, n - from);
         for (std::size_t t = 0; t < q; ++t) {
-            const double value = product(row.data(), factors + t * degree, degree);
-            for (std::size_t c = 0; c < s; ++c) out[t * s + c] += value * yi[c];
+            product(x, p, n, factors + t * degree, degree, from, rows, run);
+            const double mean = moments[2 * t], factor = 1.0 / moments[2 * t + 1];
+            for (std::size_t i = 0; i < rows; ++i)
+                out[(from + i) * q + t] = (run[i] - mean) * factor;
         }
     }
 }

@@ -19,9 +19,10 @@ struct Neighbors {
 void margins(const double *z, std::size_t n, std::size_t r, Neighbors same, Neighbors other,
              double *out);
 
-// out[i, c] = the same for every column by itself: the diagonal of D_i. phi is n x q.
-void column_margins(const double *phi, std::size_t n, std::size_t q, Neighbors same,
-                    Neighbors other, double *out);
+// out[i, c] = the same for every column by itself: the diagonal of D_i. phi is n x q, its rows
+// `stride` apart.
+void column_margins(const double *phi, std::size_t n, std::size_t q, std::size_t stride,
+                    Neighbors same, Neighbors other, double *out);
 
 // out = L z for the signed Laplacian L with edge weights +u_i/k (other) and -u_i/k (same).
 // Rows with weight 0 are outside the bag. z and out are n x s; out is overwritten.
@@ -33,15 +34,18 @@ void laplacian(const double *z, std::size_t n, std::size_t s, const double *weig
 void edge_shares(const double *z, std::size_t n, const double *weight, Neighbors same,
                  Neighbors other, double *out);
 
-// out[i, t] = (product of x[i, factors[t, .]] - mean[t]) / scale[t]; a factor of p stands for 1.
-void term_columns(const double *x, std::size_t n, std::size_t p, const std::int32_t *factors,
-                  std::size_t q, std::size_t degree, const double *mean, const double *scale,
-                  double *out);
+// A term whose deviation is at most this share of its largest value does not vary.
+constexpr double CONSTANT = 1e-10;
 
-// out[t, c] = sum_i y[i, c] * product of x[i, factors[t, .]]; y is n x s, out q x s, overwritten.
-void pull_back_products(const double *x, std::size_t n, std::size_t p,
-                        const std::int32_t *factors, std::size_t q, std::size_t degree,
-                        const double *y, std::size_t s, double *out);
+// moments[t] = mean and deviation of the product of x[factors[t, .], :], an infinite deviation where
+// it does not vary. x is p x n, a row a column of the table; a factor of p ends a term of lower
+// degree.
+void term_moments(const double *x, std::size_t p, std::size_t n, const std::int32_t *factors,
+                  std::size_t q, std::size_t degree, double *moments);
+
+// out[i, t] = the standardised product, n x q.
+void term_columns(const double *x, std::size_t p, std::size_t n, const std::int32_t *factors,
+                  std::size_t q, std::size_t degree, const double *moments, double *out);
 
 // The k smallest entries of every row of d (rows x m), in order, ties by column number.
 void smallest(const double *d, std::size_t rows, std::size_t m, std::size_t k,

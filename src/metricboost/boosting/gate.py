@@ -7,6 +7,10 @@ rows takes that for evidence. Here the rows are the independent units: a row's s
 what all edges at it add, from either end, and the gain is divided by the deviation of the
 shares (the variance of a sum over pairs, as for a U-statistic).
 
+The gate also decides how many entries of xi a step keeps: of the 1, 2, ..., kappa largest, as many
+as give the largest statistic. So kappa is only an upper bound, and a step does not carry noise
+columns along with the one that matters.
+
 Rows left out still serve as neighbours and have shaped earlier refreshes, so the statistic is
 somewhat optimistic; it is a guard against steps that fit noise, not a test.
 """
@@ -15,7 +19,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._typing import Float
+from .._typing import Float, Index
+from .graph import QuadraticForm, SignedGraph
+from .sparse_eigen import leading_eigenvector
 
 
 def t_statistic(shares: Float) -> float:
@@ -23,5 +29,26 @@ def t_statistic(shares: Float) -> float:
     gain = float(shares.sum()) / 2
     deviation = float(np.sqrt(((shares - shares.mean()) ** 2).sum()))
     if deviation == 0.0:
-        return float(np.sign(gain)) * np.inf if gain else -np.inf
+        return np.inf if gain > 0 else -np.inf
     return gain / deviation
+
+
+def trimmed(
+    form: QuadraticForm, support: Index, xi: Float, columns: Float, graph: SignedGraph, left_out: Float
+) -> tuple[float, Index, Float]:
+    """The best statistic over the truncations of xi, with the entries kept and their values.
+
+    ``columns`` are those of the support on all rows, ``left_out`` the weights of the rows out of
+    the bag (0 in the bag).
+    """
+    block = form.block(support)
+    order = np.argsort(-np.abs(xi), kind="stable")
+    best: tuple[float, Index, Float] | None = None
+    for size in range(1, len(xi) + 1):
+        kept = np.sort(order[:size])
+        _, values = leading_eigenvector(block[np.ix_(kept, kept)])
+        t = t_statistic(graph.graph.edge_shares(columns[:, kept] @ values, left_out))
+        if best is None or t > best[0]:
+            best = t, kept, values
+    assert best is not None
+    return best

@@ -16,7 +16,8 @@ import numpy as np
 
 from .._typing import Float, Index
 from ..engines import NeighborGraph
-from .terms import BLOCK, Candidates
+from .storage import KeptColumns
+from .terms import Candidates
 
 #: Panels up to this size form A; measured: beyond it, applying A to a few sparse vectors is cheaper.
 DENSE_PANEL = 96
@@ -62,8 +63,7 @@ class SignedGraph:
     def __init__(self, candidates: Candidates, graph: NeighborGraph) -> None:
         self.candidates = candidates
         self.graph = graph
-        self._column_margins: list[Float] = []
-        self._n_cached = 0
+        self._column_margins: dict[int, KeptColumns] = {}
 
     def margins(self, embedding: Float) -> Float:
         """``m_i`` of every row under the metric that gives this embedding."""
@@ -77,60 +77,50 @@ class SignedGraph:
 
     def form(self, panel: Index, weight: Float) -> QuadraticForm:
         """``A_m`` on the panel, for the rows whose weight is not zero."""
-        if len(panel) <= DENSE_PANEL:
-            return DenseForm(self.gram(panel, weight))
-        return LaplacianForm(self, panel, weight)
+        if len(panel) == len(self.candidates) > DENSE_PANEL:
+            return LaplacianForm(self, weight)
+        return DenseForm(self.gram(panel, weight))
 
     def diagonal(self, weight: Float) -> Float:
         """The diagonal of A over all candidates.
 
-        ``A_cc = sum_i u_i (D_i)_cc``, and ``(D_i)_cc`` is fixed between two refreshes: it is kept
-        for up to twice as many terms as there are columns (memory O(n p)), computed for the rest.
+        ``A_cc = sum_i u_i (D_i)_cc``, and ``(D_i)_cc`` is fixed between two refreshes: it is
+        computed once for the columns that are kept, O(n p) numbers.
         """
-        total = len(self.candidates)
-        limit = self.candidates.n_columns + max(self.candidates.n_columns, 1024)
-        for part in self._blocks(self._n_cached, min(total, limit)):
-            self._column_margins.append(self._margins_of(part))
-            self._n_cached += len(part)
-        kept = [weight @ block for block in self._column_margins]
-        rest = [weight @ self._margins_of(part) for part in self._blocks(self._n_cached, total)]
-        return np.concatenate(kept + rest)
+        parts = []
+        for number, block in enumerate(self.candidates.blocks()):
+            parts.append(self._margins_of(number, block).T @ weight)
+        return np.concatenate(parts)
 
-    def _blocks(self, start: int, stop: int) -> list[Index]:
-        """Index ranges: the columns whole (they are not copied), products block by block."""
-        p = self.candidates.n_columns
-        edges = [0, p] if start == 0 else [start]
-        edges += list(range(edges[-1] + BLOCK, stop, BLOCK))
-        if edges[-1] < stop:
-            edges.append(stop)
-        return [np.arange(a, b) for a, b in zip(edges[:-1], edges[1:])]
-
-    def _margins_of(self, index: Index) -> Float:
-        p = self.candidates.n_columns
-        whole = len(index) == p and index[0] == 0
-        phi = self.candidates.X if whole else self.candidates.columns(index)
-        return self.graph.column_margins(phi)
+    def _margins_of(self, number: int, block: Float) -> Float:
+        """Column margins of one block of candidates; blocks 0 and 1 are kept, and 1 may grow."""
+        if number > 1:
+            return self.graph.column_margins(block)
+        known = self._column_margins.setdefault(number, KeptColumns(len(block), block.shape[1]))
+        if known.size < block.shape[1]:
+            known.extend_room(block.shape[1])
+            known.add(self.graph.column_margins(block[:, known.size :]))
+        return known.columns
 
 
 class LaplacianForm:
-    """A, only ever applied: for panels of hundreds of terms and more."""
+    """A over all candidates, only ever applied: for hundreds of terms and more."""
 
-    def __init__(self, signed: SignedGraph, panel: Index, weight: Float) -> None:
+    def __init__(self, signed: SignedGraph, weight: Float) -> None:
         self._signed = signed
-        self._panel = panel
         self._weight = weight
-        self.size = len(panel)
+        self.size = len(signed.candidates)
 
     def diagonal(self) -> Float:
-        return self._signed.diagonal(self._weight)[self._panel]
+        return self._signed.diagonal(self._weight)
 
     def apply(self, index: Index, coef: Float) -> Float:
         terms, place = np.unique(index, return_inverse=True)
         vectors = np.zeros((len(terms), len(index)))
         np.add.at(vectors, (place.reshape(index.shape), np.arange(len(index))[:, None]), coef)
-        z = self._signed.candidates.columns(self._panel[terms]) @ vectors
+        z = self._signed.candidates.columns(terms) @ vectors
         y = self._signed.graph.laplacian(z, self._weight)
-        return self._signed.candidates.pull_back(y)[self._panel].T
+        return self._signed.candidates.pull_back(y).T
 
     def block(self, index: Index) -> Float:
-        return self._signed.gram(self._panel[index], self._weight)
+        return self._signed.gram(index, self._weight)

@@ -12,20 +12,24 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from .._typing import Float
+from .._typing import Float, Index
 from .draws import Draws, MaxFeatures, nonzeros
-from .gate import t_statistic
-from .graph import SignedGraph
+from .gate import trimmed
+from .graph import QuadraticForm, SignedGraph
+from .embedding import Embedding, Selected
 from .line_search import step_weight
 from .neighborhoods import class_neighborhoods
 from .path import Factor, Path, Step
 from .sparse_eigen import sparse_eigenvector
 from .terms import Candidates
 
+#: Attempts that may fail in a row before the loop ends: nothing is left that the gate admits.
+PATIENCE = 30
+
 
 @dataclass(frozen=True)
 class BoostingOptions:
-    """The parameters of Algorithm 1 and of the paper's practical remarks."""
+    """The parameters of Algorithm 1, of the paper's practical remarks, and of the gate."""
 
     max_iter: int
     n_neighbors: int
@@ -38,7 +42,7 @@ class BoostingOptions:
     seed: int
 
 
-Watch = Callable[[int, Path, float], None]
+Watch = Callable[[int, Path], None]
 
 
 def boost(
@@ -51,50 +55,43 @@ def boost(
 ) -> Path:
     """Learn a metric step by step from the start metric; the path of accepted steps."""
     draws = Draws(options.seed, len(positive), options.subsample, options.max_features)
-    metric, path, selected = start, Path(start), list(start.index)  # 1)
-    graph = _neighbors(candidates, positive, metric, options.n_neighbors)
-    margins = graph.margins(_embed(candidates, metric))
+    path, embedding, selected = Path(start), Embedding(candidates, start), Selected(start.index)  # 1)
+    graph, margins = _neighbors(candidates, positive, embedding, options.n_neighbors)
     for attempt in range(1, options.max_iter + 1):  # 2)
         in_bag, panel = draws(attempt, len(candidates))
         u = _weights(margins, sample_weight)
         A = graph.form(panel, np.where(in_bag, u, 0.0))  # a, b
         support, xi = sparse_eigenvector(A, nonzeros(options.n_nonzero, len(panel)))  # c
-        support = panel[support]
-        z = candidates.columns(support) @ xi
+        t, support, xi, z = _gated(options.oob_gate, A, panel, support, xi, graph, u, in_bag)
         gain = graph.margins(z[:, None])  # d
         w = options.learning_rate * step_weight(u[in_bag], gain[in_bag])  # e
         path.n_attempts = attempt
-        if w > 0 and _passes(options.oob_gate, graph, z, np.where(in_bag, 0.0, u)):
+        if w > 0 and t > _threshold(options.oob_gate):
             margins = margins + w * gain  # f
-            metric = metric.plus(support, xi, w)  # g
-            selected += [t for t in support if t not in selected]
-            candidates.expand(support, selected)
-            refresh = bool(options.refresh_every) and (len(path) + 1) % options.refresh_every == 0
+            embedding.append(np.sqrt(w) * z)  # g: W + w xi xi^T
+            candidates.expand(support, selected.add(support))
+            refresh = _due(options.refresh_every, len(path) + 1)
             if refresh:
-                metric = metric.reduced()
-                graph = _neighbors(candidates, positive, metric, options.n_neighbors)
-                margins = graph.margins(_embed(candidates, metric))
+                graph, margins = _neighbors(candidates, positive, embedding, options.n_neighbors)
             loss = _loss(margins, sample_weight)
             path.steps.append(
                 Step(attempt, support, xi, w, loss, refresh, len(selected), len(candidates))
             )
         if watch is not None:
-            watch(attempt, path, path.steps[-1].loss if path.steps else np.nan)
+            watch(attempt, path)
+        if attempt - path.last_accepted() >= PATIENCE:
+            break
     return path
 
 
 def _neighbors(
-    candidates: Candidates, positive: npt.NDArray[np.bool_], metric: Factor, k: int
-) -> SignedGraph:
-    """The neighbours under the metric; Euclidean ones where it is still zero."""
-    embedding = _embed(candidates, metric) if metric.matrix.size else candidates.X
-    found = class_neighborhoods(candidates.engine, embedding, positive, k)
-    return SignedGraph(candidates, candidates.engine.graph(found.same, found.other))
-
-
-def _embed(candidates: Candidates, metric: Factor) -> Float:
-    result: Float = candidates.columns(metric.index) @ metric.matrix
-    return result
+    candidates: Candidates, positive: npt.NDArray[np.bool_], embedding: Embedding, k: int
+) -> tuple[SignedGraph, Float]:
+    """The neighbours under W, Euclidean ones where it is still zero, and the margins under W."""
+    place = embedding.columns if len(embedding) else candidates.X
+    found = class_neighborhoods(candidates.engine, place, positive, k)
+    graph = SignedGraph(candidates, candidates.engine.graph(found.same, found.other))
+    return graph, graph.margins(embedding.columns)
 
 
 def _weights(margins: Float, sample_weight: Float) -> Float:
@@ -108,8 +105,31 @@ def _loss(margins: Float, sample_weight: Float) -> float:
     return float(sample_weight @ np.exp(np.minimum(-margins, 500.0)))
 
 
-def _passes(gate: float | None, graph: SignedGraph, z: Float, left_out: Float) -> bool:
-    """The out-of-bag gate; off where it is None or no row was left out."""
-    if gate is None or not left_out.any():
-        return True
-    return t_statistic(graph.graph.edge_shares(z, left_out)) > gate
+def _gated(
+    gate: float | None,
+    A: QuadraticForm,
+    panel: Index,
+    support: Index,
+    xi: Float,
+    graph: SignedGraph,
+    u: Float,
+    in_bag: npt.NDArray[np.bool_],
+) -> tuple[float, Index, Float, Float]:
+    """(t, support as candidates, xi, Phi xi), trimmed to what the rows left out support.
+
+    The gate is off where it is None or no row was left out.
+    """
+    columns = graph.candidates.columns(panel[support])
+    t = np.inf
+    if gate is not None and not in_bag.all():
+        t, kept, xi = trimmed(A, support, xi, columns, graph, np.where(in_bag, 0.0, u))
+        support, columns = support[kept], columns[:, kept]
+    return t, panel[support], xi, columns @ xi
+
+
+def _threshold(gate: float | None) -> float:
+    return -np.inf if gate is None else gate
+
+
+def _due(refresh_every: int | None, n_accepted: int) -> bool:
+    return refresh_every is not None and n_accepted % refresh_every == 0

@@ -74,7 +74,8 @@ def nearest(
 def _nearest_block(
     engine: Engine, q: Float, r: Float, norms: Float, k: int, omit: Index | None
 ) -> tuple[Rows, Float]:
-    rough = norms - 2 * (q @ r.T)  # |q|^2 is the same along a row and does not change the order
+    rough = (-2 * q) @ r.T  # |q|^2 is the same along a row and does not change the order
+    rough += norms
     available = len(r)
     if omit is not None:
         rough[np.arange(len(q)), omit] = np.inf

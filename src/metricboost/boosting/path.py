@@ -84,6 +84,10 @@ class Path:
     def __len__(self) -> int:
         return len(self.steps)
 
+    def last_accepted(self) -> int:
+        """The attempt of the last accepted step, 0 before the first."""
+        return self.steps[-1].attempt if self.steps else 0
+
     def factor(self, m: int) -> Factor:
         """The metric after the first ``m`` accepted steps."""
         steps = self.steps[:m]

@@ -5,8 +5,8 @@ Each iteration applies A, keeps the kappa largest entries and normalises. Where 
 growing tenfold, as the paper's text says (A is not positive semi-definite; a large enough shift
 makes every iteration an ascent). The all-ones start is poor on sparse signals, so the method
 starts from the coordinates with the largest diagonal entries and keeps the best end. Once a
-support repeats, further iterations would only converge to the leading eigenvector of A on that
-support, so that eigenvector is taken at once.
+support repeats, or its objective hardly rises, further iterations would only converge to the
+leading eigenvector of A on that support, so that eigenvector is taken at once.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from .graph import QuadraticForm
 
 N_STARTS = 5
 MAX_ITER = 50
+#: A start rests once an iteration raises its objective by no more than this share.
+TOLERANCE = 1e-4
 
 
 def sparse_eigenvector(form: QuadraticForm, n_nonzero: int) -> tuple[Index, Float]:
@@ -30,7 +32,7 @@ def sparse_eigenvector(form: QuadraticForm, n_nonzero: int) -> tuple[Index, Floa
         return np.array([best]), np.ones(1)
     ends = _iterate(form, starts, diagonal[starts], kappa)
     supports = np.unique(ends, axis=0)
-    solved = [_leading(form.block(support)) for support in supports]
+    solved = [leading_eigenvector(form.block(support)) for support in supports]
     best = int(np.argmax([value for value, _ in solved]))
     return _drop_zeros(supports[best], solved[best][1])
 
@@ -54,10 +56,12 @@ def _iterate(form: QuadraticForm, starts: Index, value: Float, kappa: int) -> In
         new_image = form.apply(new_index, new_coef)
         new_value = (new_coef * np.take_along_axis(new_image, new_index, 1)).sum(axis=1)
         up = new_value >= value[active]
+        still = up & (new_value <= value[active] + TOLERANCE * np.abs(value[active]))
         shift[active[~up]] = np.maximum(10 * shift[active[~up]], first_shift)
         rows = active[up]
         index[rows], coef[rows] = new_index[up], new_coef[up]
         image[rows], value[rows] = new_image[up], new_value[up]
+        active = active[~still]
     return np.sort(index, axis=1)
 
 
@@ -80,13 +84,14 @@ def _largest(values: Float, k: int) -> Index:
     return np.argpartition(-values, k - 1, axis=1)[:, :k]
 
 
-def _leading(block: Float) -> tuple[float, Float]:
+def leading_eigenvector(block: Float) -> tuple[float, Float]:
+    """The largest eigenvalue and its vector, the largest entry positive."""
     values, vectors = np.linalg.eigh(block)
-    return float(values[-1]), vectors[:, -1]
+    vector = vectors[:, -1]
+    return float(values[-1]), vector * np.sign(vector[np.argmax(np.abs(vector))])
 
 
 def _drop_zeros(support: Index, values: Float) -> tuple[Index, Float]:
-    """Fix the sign (largest entry positive) and leave out entries that are zero to rounding."""
-    values = values * np.sign(values[np.argmax(np.abs(values))])
+    """Leave out entries that are zero to rounding."""
     real = np.abs(values) > 1e-12
     return support[real], values[real]

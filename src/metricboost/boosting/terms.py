@@ -10,12 +10,13 @@ computed only when it is needed. A product is standardised with its training mea
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 import numpy as np
 
 from .._typing import Float, Index, Rows
 from ..engines import Engine
+from .storage import GrowingRows, KeptColumns
 
 Term = tuple[int, ...]
 
@@ -26,87 +27,106 @@ BLOCK = 256
 class Candidates:
     """The candidate terms, in order, over the standardised columns ``X``.
 
-    The engine computes columns; this object remembers which terms there are, their means and
-    their deviations.
+    The engine computes columns. This object remembers which terms there are and, once a term was
+    drawn, its mean and deviation (an infinite one for a term that does not vary: its column is
+    zero and it is never chosen).
     """
 
     def __init__(self, X: Float, engine: Engine, max_degree: int) -> None:
         self.X = X
+        self._Xt = np.ascontiguousarray(X.T)  # single columns are read from here
         self.engine = engine
         self.max_degree = max_degree
         self.n_columns = X.shape[1]
-        self.terms: list[Term] = [(j,) for j in range(self.n_columns)]
-        self._seen: set[Term] = set(self.terms)
-        self._factors = [self._padded(self.terms)]
-        self._mean = [np.zeros(self.n_columns)]
-        self._scale = [np.ones(self.n_columns)]
+        self._factors = GrowingRows(max_degree, np.int32)
+        self._moments = GrowingRows(2, np.float64)
+        self._seen: set[Hashable] = set()
+        self._kept = KeptColumns(len(X), room=max(self.n_columns, 1024))
+        columns = np.full((self.n_columns, max_degree), self.n_columns, dtype=np.int32)
+        columns[:, 0] = np.arange(self.n_columns)
+        self._append(columns)
+        self._moments.rows[:] = 0.0, 1.0
 
     def __len__(self) -> int:
-        return len(self.terms)
-
-    def _padded(self, terms: Sequence[Term]) -> Rows:
-        rows = [t + (self.n_columns,) * (self.max_degree - len(t)) for t in terms]
-        return np.array(rows, dtype=np.int32).reshape(len(terms), self.max_degree)
+        return len(self._factors)
 
     @property
     def factors(self) -> Rows:
-        self._factors = [np.concatenate(self._factors)]
-        return self._factors[0]
+        """Column numbers of every term, sorted, padded with ``n_columns``."""
+        return self._factors.rows
 
-    @property
-    def mean(self) -> Float:
-        self._mean = [np.concatenate(self._mean)]
-        return self._mean[0]
-
-    @property
-    def scale(self) -> Float:
-        self._scale = [np.concatenate(self._scale)]
-        return self._scale[0]
+    def term(self, index: int) -> Term:
+        return tuple(int(j) for j in self.factors[index] if j < self.n_columns)
 
     def add(self, terms: Iterable[Term]) -> None:
-        """Append the terms that are new, within the degree cap and not constant."""
-        fresh = [t for t in dict.fromkeys(terms) if len(t) <= self.max_degree]
-        fresh = [t for t in fresh if t not in self._seen]
-        self._seen.update(fresh)
-        for start in range(0, len(fresh), BLOCK):
-            self._add_block(fresh[start : start + BLOCK])
-
-    def _add_block(self, terms: list[Term]) -> None:
-        factors = self._padded(terms)
-        raw = self.engine.term_columns(self.X, factors, np.zeros(len(terms)), np.ones(len(terms)))
-        mean = raw.mean(axis=0)
-        scale = np.sqrt(((raw - mean) ** 2).mean(axis=0))
-        varies = np.flatnonzero(scale > 1e-10 * np.abs(raw).max(axis=0, initial=0.0))
-        self.terms += [terms[t] for t in varies]
-        self._factors.append(factors[varies])
-        self._mean.append(mean[varies])
-        self._scale.append(scale[varies])
+        """Append the terms that are new and within the degree cap."""
+        short = [t for t in terms if len(t) <= self.max_degree]
+        rows = [sorted(t) + [self.n_columns] * (self.max_degree - len(t)) for t in short]
+        self._append(np.array(rows, dtype=np.int32).reshape(len(rows), self.max_degree))
 
     def expand(self, new: Sequence[int], selected: Sequence[int]) -> None:
         """The paper's S (x) A: products of the newly selected with all selected terms."""
         if self.max_degree == 1:
             return
-        pairs = ((self.terms[a], self.terms[s]) for a in new for s in selected)
-        self.add(tuple(sorted(a + s)) for a, s in pairs)
+        a, s = self.factors[list(new)], self.factors[list(selected)]
+        degree_a, degree_s = (a < self.n_columns).sum(axis=1), (s < self.n_columns).sum(axis=1)
+        i, j = np.nonzero(degree_a[:, None] + degree_s <= self.max_degree)
+        both = np.concatenate([a[i], s[j]], axis=1)
+        both.sort(axis=1)  # the padding is larger than any column number
+        self._append(both[:, : self.max_degree])
+
+    def _append(self, factors: Rows) -> None:
+        """Append the rows that are new, in order."""
+        fresh = []
+        for i, key in enumerate(self._keys(factors)):
+            if key not in self._seen:
+                self._seen.add(key)
+                fresh.append(i)
+        self._factors.extend(factors[fresh])
+        self._moments.extend(np.full((len(fresh), 2), np.nan))
+
+    def _keys(self, factors: Rows) -> list[Hashable]:
+        """One hashable key a term: a number where it fits into 64 bits, else bytes."""
+        base = self.n_columns + 1
+        if base**self.max_degree < 2**63:
+            powers = base ** np.arange(self.max_degree, dtype=np.int64)
+            keys: list[Hashable] = (factors @ powers).tolist()
+            return keys
+        return [row.tobytes() for row in np.ascontiguousarray(factors)]
+
+    def moments(self, index: Index) -> Float:
+        """Training mean and deviation of some terms, computed when first asked for."""
+        moments = self._moments.rows
+        unknown = index[np.isnan(moments[index, 0])]
+        for start in range(0, len(unknown), BLOCK):
+            part = unknown[start : start + BLOCK]
+            moments[part] = self.engine.term_moments(self._Xt, self.factors[part])
+        result: Float = moments[index]
+        return result
 
     def columns(self, index: Index) -> Float:
         """The standardised columns of some candidates, n x len(index)."""
-        if len(index) and index.max() < self.n_columns:
-            return self.X[:, index]
-        return self.engine.term_columns(
-            self.X, self.factors[index], self.mean[index], self.scale[index]
-        )
+        return self.engine.term_columns(self._Xt, self.factors[index], self.moments(index))
+
+    def blocks(self) -> Iterator[Float]:
+        """All candidates' columns in order: the table itself, then the products.
+
+        As many products as the table has columns (at least 1024) are kept, so that they are
+        computed once and memory stays O(n p); the rest are computed block by block.
+        """
+        yield self.X
+        for start in range(self.n_columns + self._kept.size, len(self), BLOCK):
+            if not self._kept.room_left:
+                break
+            self._kept.add(self.columns(np.arange(start, min(start + BLOCK, len(self)))))
+        if self._kept.size:
+            yield self._kept.columns
+        for start in range(self.n_columns + self._kept.size, len(self), BLOCK):
+            yield self.columns(np.arange(start, min(start + BLOCK, len(self))))
 
     def pull_back(self, y: Float) -> Float:
-        """``Phi^T y`` over all candidates, for columns of ``y`` that sum to zero.
-
-        Because they sum to zero, the means of the products need not be subtracted.
-        """
-        base = self.X.T @ y
-        if len(self) == self.n_columns:
-            return base
-        products = self.engine.pull_back(self.X, self.factors[self.n_columns :], y)
-        return np.concatenate([base, products / self.scale[self.n_columns :, None]])
+        """``Phi^T y`` over all candidates."""
+        return np.concatenate([block.T @ y for block in self.blocks()])
 
 
 def term_name(term: Term, names: Sequence[str]) -> str:

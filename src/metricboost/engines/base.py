@@ -1,8 +1,7 @@
 """What the boosting loop asks of an engine: where the columns live, and a few hot kernels.
 
-An engine is stateless. It works on the standardised columns ``X`` (n x p, float64, C order), on
-terms given as rows of column numbers (``factors``, padded with ``p``, which stands for 1), and on
-neighbour graphs. The NumPy engine is the oracle; every other engine is tested against it.
+An engine is stateless. It works on standardised columns, on terms given as rows of column numbers
+(``factors``, padded with ``p``, which stands for 1), and on neighbour graphs. The NumPy engine is the oracle; every other engine is tested against it.
 """
 
 from __future__ import annotations
@@ -13,6 +12,9 @@ from typing import ClassVar
 import numpy as np
 
 from .._typing import Float, Rows
+
+#: A term whose deviation is at most this share of its largest value does not vary.
+CONSTANT = 1e-10
 
 
 class NeighborGraph(ABC):
@@ -48,12 +50,16 @@ class Engine(ABC):
     name: ClassVar[str]
 
     @abstractmethod
-    def term_columns(self, X: Float, factors: Rows, mean: Float, scale: Float) -> Float:
-        """The standardised columns of the terms, n x q, C order."""
+    def term_moments(self, Xt: Float, factors: Rows) -> Float:
+        """Mean and deviation of every term's column, q x 2; ``Xt`` is the table transposed.
+
+        The deviation of a term that does not vary (at most ``CONSTANT`` times its largest value)
+        is infinite.
+        """
 
     @abstractmethod
-    def pull_back(self, X: Float, factors: Rows, y: Float) -> Float:
-        """``sum_i y[i] * product of X[i, factors[t]]`` for every term t, q x s."""
+    def term_columns(self, Xt: Float, factors: Rows, moments: Float) -> Float:
+        """The standardised columns of the terms, n x q, C order."""
 
     @abstractmethod
     def smallest(self, distances: Float, k: int) -> Rows:

@@ -17,7 +17,7 @@ class NativeGraph(NeighborGraph):
 
     def column_margins(self, phi: Float) -> Float:
         out = np.empty(phi.shape)
-        _native.column_margins(_contiguous(phi), self.same, self.other, out)
+        _native.column_margins(phi if phi.strides[1] == 8 else _contiguous(phi), self.same, self.other, out)
         return out
 
     def laplacian(self, z: Float, weight: Float) -> Float:
@@ -34,14 +34,14 @@ class NativeGraph(NeighborGraph):
 class NativeEngine(Engine):
     name = "native"
 
-    def term_columns(self, X: Float, factors: Rows, mean: Float, scale: Float) -> Float:
-        out = np.empty((len(X), len(factors)))
-        _native.term_columns(X, _contiguous(factors), _contiguous(mean), _contiguous(scale), out)
+    def term_moments(self, Xt: Float, factors: Rows) -> Float:
+        out = np.empty((len(factors), 2))
+        _native.term_moments(Xt, _contiguous(factors), out)
         return out
 
-    def pull_back(self, X: Float, factors: Rows, y: Float) -> Float:
-        out = np.empty((len(factors), y.shape[1]))
-        _native.pull_back_products(X, _contiguous(factors), _contiguous(y), out)
+    def term_columns(self, Xt: Float, factors: Rows, moments: Float) -> Float:
+        out = np.empty((Xt.shape[1], len(factors)))
+        _native.term_columns(Xt, _contiguous(factors), _contiguous(moments), out)
         return out
 
     def smallest(self, distances: Float, k: int) -> Rows:

@@ -6,10 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from .._typing import Float, Rows
-from .base import Engine, NeighborGraph
-
-#: Product columns are made this many at a time, so memory stays O(n p).
-BLOCK = 256
+from .base import CONSTANT, Engine, NeighborGraph
 
 
 class NumpyGraph(NeighborGraph):
@@ -49,21 +46,16 @@ class NumpyGraph(NeighborGraph):
 class NumpyEngine(Engine):
     name = "numpy"
 
-    def term_columns(self, X: Float, factors: Rows, mean: Float, scale: Float) -> Float:
-        n, p = X.shape
-        columns = np.ones((n, len(factors)))
-        for factor in factors.T:
-            real = factor < p
-            columns[:, real] *= X[:, factor[real]]
-        return (columns - mean) / scale
+    def term_moments(self, Xt: Float, factors: Rows) -> Float:
+        raw = _products(Xt, factors)
+        mean = raw.mean(axis=1)
+        deviation = np.sqrt(((raw - mean[:, None]) ** 2).mean(axis=1))
+        varies = deviation > CONSTANT * np.abs(raw).max(axis=1)
+        return np.stack([mean, np.where(varies, deviation, np.inf)], axis=1)
 
-    def pull_back(self, X: Float, factors: Rows, y: Float) -> Float:
-        blocks = []
-        for start in range(0, len(factors), BLOCK):
-            part = factors[start : start + BLOCK]
-            columns = self.term_columns(X, part, np.zeros(len(part)), np.ones(len(part)))
-            blocks.append(columns.T @ y)
-        return np.concatenate(blocks) if blocks else np.empty((0, y.shape[1]))
+    def term_columns(self, Xt: Float, factors: Rows, moments: Float) -> Float:
+        columns = _products(Xt, factors).T - moments[:, 0]
+        return np.ascontiguousarray(columns / moments[:, 1])
 
     def smallest(self, distances: Float, k: int) -> Rows:
         order = np.argsort(distances, axis=1, kind="stable")[:, :k]
@@ -75,6 +67,16 @@ class NumpyEngine(Engine):
 
     def graph(self, same: Rows, other: Rows) -> NeighborGraph:
         return NumpyGraph(same, other)
+
+
+def _products(Xt: Float, factors: Rows) -> Float:
+    """The products themselves, a row a term; a factor of p stands for 1."""
+    p, n = Xt.shape
+    rows = np.ones((len(factors), n))
+    for factor in factors.T:
+        real = factor < p
+        rows[real] *= Xt[factor[real]]
+    return rows
 
 
 def _mean_squared(z: Float, rows: Rows) -> Float:
