@@ -42,7 +42,7 @@ def panel_size(max_features: MaxFeatures, n_candidates: int) -> int:
     if max_features is None:
         return n_candidates
     if max_features == "sqrt":
-        return max(1, round(np.sqrt(n_candidates)))
+        return max(1, round(float(np.sqrt(n_candidates))))
     if isinstance(max_features, int):
         return min(max_features, n_candidates)
     return max(1, round(float(max_features) * n_candidates))

@@ -34,7 +34,12 @@ def t_statistic(shares: Float) -> float:
 
 
 def trimmed(
-    form: QuadraticForm, support: Index, xi: Float, columns: Float, graph: SignedGraph, left_out: Float
+    form: QuadraticForm,
+    support: Index,
+    xi: Float,
+    columns: Float,
+    graph: SignedGraph,
+    left_out: Float,
 ) -> tuple[float, Index, Float]:
     """The best statistic over the truncations of xi, with the entries kept and their values.
 

@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from .._typing import Float, Index
 from .draws import Draws, MaxFeatures, nonzeros
+from .embedding import Embedding, Selected
 from .gate import trimmed
 from .graph import QuadraticForm, SignedGraph
-from .embedding import Embedding, Selected
 from .line_search import step_weight
 from .neighborhoods import class_neighborhoods
 from .path import Factor, Path, Step
@@ -55,7 +55,11 @@ def boost(
 ) -> Path:
     """Learn a metric step by step from the start metric; the path of accepted steps."""
     draws = Draws(options.seed, len(positive), options.subsample, options.max_features)
-    path, embedding, selected = Path(start), Embedding(candidates, start), Selected(start.index)  # 1)
+    path, embedding, selected = (
+        Path(start),
+        Embedding(candidates, start),
+        Selected(start.index),
+    )  # 1)
     graph, margins = _neighbors(candidates, positive, embedding, options.n_neighbors)
     for attempt in range(1, options.max_iter + 1):  # 2)
         in_bag, panel = draws(attempt, len(candidates))
@@ -69,7 +73,7 @@ def boost(
         if w > 0 and t > _threshold(options.oob_gate):
             margins = margins + w * gain  # f
             embedding.append(np.sqrt(w) * z)  # g: W + w xi xi^T
-            candidates.expand(support, selected.add(support))
+            candidates.expand(support.tolist(), selected.add(support))
             refresh = _due(options.refresh_every, len(path) + 1)
             if refresh:
                 graph, margins = _neighbors(candidates, positive, embedding, options.n_neighbors)

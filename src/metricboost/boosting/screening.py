@@ -52,12 +52,13 @@ def screen_pairs(
         rows, cols = np.nonzero(score > threshold)
         found = zip(score[rows, cols], rows + start, cols)
         best = heapq.nsmallest(n_pairs, best + [(-s, int(a), int(b)) for s, a, b in found])
-    pairs = [(int(columns[a]), int(columns[b])) for _, a, b in best]
+    pairs: list[Term] = [(int(columns[a]), int(columns[b])) for _, a, b in best]
     return Screening(pairs, [-s for s, _, _ in best], p)
 
 
 def _centred(X: Float) -> Float:
-    return X - X.mean(axis=0)
+    result: Float = X - X.mean(axis=0)
+    return result
 
 
 def _scores(classes: list[Float], start: int, stop: int) -> Float:

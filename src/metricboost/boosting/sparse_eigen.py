@@ -48,7 +48,9 @@ def _iterate(form: QuadraticForm, starts: Index, value: Float, kappa: int) -> In
     active = np.arange(len(starts))
     value = value.copy()
     for _ in range(MAX_ITER):
-        new_index, new_coef = _truncate(image[active], index[active], coef[active], shift[active], kappa)
+        new_index, new_coef = _truncate(
+            image[active], index[active], coef[active], shift[active], kappa
+        )
         moved = (new_index != index[active]).any(axis=1)
         active, new_index, new_coef = active[moved], new_index[moved], new_coef[moved]
         if not len(active):

@@ -9,7 +9,6 @@ computed only when it is needed. A product is standardised with its training mea
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 import numpy as np
@@ -40,7 +39,7 @@ class Candidates:
         self.n_columns = X.shape[1]
         self._factors = GrowingRows(max_degree, np.int32)
         self._moments = GrowingRows(2, np.float64)
-        self._seen: set[Hashable] = set()
+        self._seen: dict[Hashable, int] = {}
         self._kept = KeptColumns(len(X), room=max(self.n_columns, 1024))
         columns = np.full((self.n_columns, max_degree), self.n_columns, dtype=np.int32)
         columns[:, 0] = np.arange(self.n_columns)
@@ -58,11 +57,17 @@ class Candidates:
     def term(self, index: int) -> Term:
         return tuple(int(j) for j in self.factors[index] if j < self.n_columns)
 
+    def number(self, term: Term) -> int:
+        """The candidate's place in the order."""
+        return self._seen[self._keys(self._padded([term]))[0]]
+
     def add(self, terms: Iterable[Term]) -> None:
         """Append the terms that are new and within the degree cap."""
-        short = [t for t in terms if len(t) <= self.max_degree]
-        rows = [sorted(t) + [self.n_columns] * (self.max_degree - len(t)) for t in short]
-        self._append(np.array(rows, dtype=np.int32).reshape(len(rows), self.max_degree))
+        self._append(self._padded([t for t in terms if len(t) <= self.max_degree]))
+
+    def _padded(self, terms: Sequence[Term]) -> Rows:
+        rows = [sorted(t) + [self.n_columns] * (self.max_degree - len(t)) for t in terms]
+        return np.array(rows, dtype=np.int32).reshape(len(rows), self.max_degree)
 
     def expand(self, new: Sequence[int], selected: Sequence[int]) -> None:
         """The paper's S (x) A: products of the newly selected with all selected terms."""
@@ -77,10 +82,10 @@ class Candidates:
 
     def _append(self, factors: Rows) -> None:
         """Append the rows that are new, in order."""
-        fresh = []
+        fresh: list[int] = []
         for i, key in enumerate(self._keys(factors)):
             if key not in self._seen:
-                self._seen.add(key)
+                self._seen[key] = len(self) + len(fresh)
                 fresh.append(i)
         self._factors.extend(factors[fresh])
         self._moments.extend(np.full((len(fresh), 2), np.nan))
@@ -103,6 +108,10 @@ class Candidates:
             moments[part] = self.engine.term_moments(self._Xt, self.factors[part])
         result: Float = moments[index]
         return result
+
+    def fix_moments(self, index: Index, moments: Float) -> None:
+        """Give some terms constants of their own: those of a metric to start from."""
+        self._moments.rows[index] = moments
 
     def columns(self, index: Index) -> Float:
         """The standardised columns of some candidates, n x len(index)."""
@@ -127,9 +136,3 @@ class Candidates:
     def pull_back(self, y: Float) -> Float:
         """``Phi^T y`` over all candidates."""
         return np.concatenate([block.T @ y for block in self.blocks()])
-
-
-def term_name(term: Term, names: Sequence[str]) -> str:
-    """``age*income^2`` for the term ``(0, 1, 1)`` over columns ``age`` and ``income``."""
-    powers = Counter(term)
-    return "*".join(names[j] + (f"^{e}" if e > 1 else "") for j, e in sorted(powers.items()))

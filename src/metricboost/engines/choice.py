@@ -37,7 +37,9 @@ def get_engine(name: str) -> Engine:
 
         return NativeEngine()
     if name == "native":
-        raise ImportError('engine="native" needs the C++ kernels, and they were not built. ' + _NO_NATIVE)
+        raise ImportError(
+            'engine="native" needs the C++ kernels, and they were not built. ' + _NO_NATIVE
+        )
     _say_once_that_native_is_missing()
     return NumpyEngine()
 

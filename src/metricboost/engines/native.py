@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
 from .._typing import Float, Rows
 from . import _native  # type: ignore[attr-defined]
@@ -17,7 +20,9 @@ class NativeGraph(NeighborGraph):
 
     def column_margins(self, phi: Float) -> Float:
         out = np.empty(phi.shape)
-        _native.column_margins(phi if phi.strides[1] == 8 else _contiguous(phi), self.same, self.other, out)
+        _native.column_margins(
+            phi if phi.strides[1] == 8 else _contiguous(phi), self.same, self.other, out
+        )
         return out
 
     def laplacian(self, z: Float, weight: Float) -> Float:
@@ -58,5 +63,5 @@ class NativeEngine(Engine):
         return NativeGraph(same, other)
 
 
-def _contiguous(array: Float | Rows) -> Float | Rows:
+def _contiguous(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.ascontiguousarray(array)

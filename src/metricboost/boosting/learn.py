@@ -1,0 +1,131 @@
+"""From a table and two classes to a metric: scale, screen, boost, stop, prune."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from .._typing import Float
+from ..engines import Engine
+from ..metric import SparseMetric
+from .loop import BoostingOptions, Watch, boost
+from .path import Factor, Path, Step, best_step
+from .pruning import heaviest, keep_only, recurring
+from .scaling import Scaling
+from .screening import BUDGET, Screening, screen_pairs
+from .start import Init, start_factor, start_scaling
+from .terms import Candidates, Term
+
+
+@dataclass(frozen=True)
+class LearningOptions:
+    """Everything a fit needs beside the data."""
+
+    boosting: BoostingOptions
+    max_degree: int
+    screen_pairs: int | Literal["auto"]
+    prune: int | Literal["auto"] | None
+    complexity_penalty: float
+    standardize: bool
+    init: Init
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A finished fit: the path over its terms, and the metric that was chosen from it.
+
+    Steps number the terms of ``terms``, whose columns are those of the original table.
+    """
+
+    path: Path
+    terms: list[Term]
+    moments: Float
+    scaling: Scaling
+    screening: Screening | None
+    best_iter: int
+    factor: Factor
+
+    def metric(self, factor: Factor, feature_names: Sequence[str] | None) -> SparseMetric:
+        return SparseMetric(
+            [self.terms[t] for t in factor.index],
+            factor.matrix.T,
+            self.scaling.center,
+            self.scaling.scale,
+            self.moments[factor.index, 0],
+            self.moments[factor.index, 1],
+            feature_names,
+        )
+
+
+def learn(
+    X: Float,
+    positive: npt.NDArray[np.bool_],
+    sample_weight: Float,
+    engine: Engine,
+    options: LearningOptions,
+    watch: Watch | None = None,
+) -> Learned:
+    """Learn a metric that sets the positive rows apart from the others."""
+    scaling = start_scaling(Scaling.of(X, options.standardize), options.init)
+    candidates = Candidates(scaling.apply(X), engine, options.max_degree)
+    start = start_factor(candidates, scaling, options.init)
+    screening = _screened(candidates, positive, options)
+    path = boost(candidates, positive, sample_weight, start, options.boosting, watch)
+    path, terms, moments = _in_original_columns(path, candidates, scaling)
+    best = best_step(path, options.complexity_penalty)
+    factor = path.factor(best)
+    if best == 0 and not len(factor.index):  # nothing learned: all columns alike
+        terms = [(int(column),) for column in scaling.kept]
+        moments = np.tile([0.0, 1.0], (len(terms), 1))
+        factor = Factor.identity(len(terms))
+    elif best > 0:
+        factor = _pruned(factor, path, best, terms, options.prune)
+    return Learned(path, terms, moments, scaling, screening, best, factor)
+
+
+def _screened(
+    candidates: Candidates, positive: npt.NDArray[np.bool_], options: LearningOptions
+) -> Screening | None:
+    """Make the screened pairs candidates; by default as many at most as there are columns."""
+    if options.max_degree == 1 or options.screen_pairs == 0:
+        return None
+    auto = options.screen_pairs == "auto"
+    n_pairs = candidates.n_columns if auto else int(options.screen_pairs)
+    screening = screen_pairs(candidates.X, positive, n_pairs, BUDGET if auto else np.inf)
+    candidates.add(screening.pairs)
+    return screening
+
+
+def _in_original_columns(
+    path: Path, candidates: Candidates, scaling: Scaling
+) -> tuple[Path, list[Term], Float]:
+    """The path over the terms it uses, numbered anew, with columns of the whole table."""
+    supports = [path.start.index, *(step.support for step in path.steps)]
+    used = np.unique(np.concatenate(supports)).astype(np.intp)
+    terms = [tuple(int(scaling.kept[j]) for j in candidates.term(t)) for t in used]
+    steps = [_renumbered(step, used) for step in path.steps]
+    start = Factor(np.searchsorted(used, path.start.index), path.start.matrix)
+    return Path(start, steps, path.n_attempts), terms, candidates.moments(used)
+
+
+def _renumbered(step: Step, used: npt.NDArray[np.intp]) -> Step:
+    return replace(step, support=np.searchsorted(used, step.support))
+
+
+def _pruned(
+    factor: Factor,
+    path: Path,
+    best: int,
+    terms: list[Term],
+    prune: int | Literal["auto"] | None,
+) -> Factor:
+    if prune is None:
+        return factor
+    if prune == "auto":
+        from_start = {column for t in path.start.index for column in terms[t]}
+        return keep_only(factor, terms, recurring(path.steps[:best], terms) | from_start)
+    return keep_only(factor, terms, heaviest(factor, terms, prune))

@@ -1,0 +1,44 @@
+"""Pruning: which variables stay, once the boosting is over.
+
+Every step learns from its own bag of rows. A column that matters is chosen again and again; one
+that fits the noise of a bag is not, even where the out-of-bag gate let it pass once. So by default
+the variables that only one accepted step ever used are dropped, with all terms made of them. It
+costs nothing and needs no validation rows.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from .path import Factor, Step
+from .terms import Term
+
+#: Accepted steps that must have used a variable for it to stay.
+RECURRENCES = 2
+
+
+def recurring(steps: Sequence[Step], terms: Sequence[Term]) -> set[int]:
+    """The columns that at least ``RECURRENCES`` steps used."""
+    uses: Counter[int] = Counter()
+    for step in steps:
+        uses.update({column for t in step.support for column in terms[t]})
+    return {column for column, count in uses.items() if count >= RECURRENCES}
+
+
+def heaviest(factor: Factor, terms: Sequence[Term], size: int) -> set[int]:
+    """The ``size`` columns with the largest share of the metric."""
+    share: dict[int, float] = {}
+    for t, weight in zip(factor.index, factor.weights()):
+        columns = set(terms[t])
+        for column in columns:
+            share[column] = share.get(column, 0.0) + weight / len(columns)
+    return set(sorted(share, key=lambda column: (-share[column], column))[:size])
+
+
+def keep_only(factor: Factor, terms: Sequence[Term], columns: set[int]) -> Factor:
+    """W on the terms made of the given columns alone; unchanged where none is."""
+    keep = np.array([set(terms[t]) <= columns for t in factor.index], dtype=bool)
+    return factor.restricted(keep).reduced() if keep.any() else factor

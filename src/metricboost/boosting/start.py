@@ -1,0 +1,46 @@
+"""Where boosting starts: from nothing, from all columns alike, or from a given metric."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._typing import Float
+from ..metric import SparseMetric
+from .path import Factor
+from .scaling import Scaling
+from .terms import Candidates
+
+Init = str | SparseMetric | Float
+
+
+def start_scaling(scaling: Scaling, init: Init) -> Scaling:
+    """A given metric keeps its own constants for the columns it uses."""
+    if not isinstance(init, SparseMetric):
+        return scaling
+    used = sorted({j for term in init.columns for j in term})
+    center, scale = scaling.center.copy(), scaling.scale.copy()
+    center[used], scale[used] = init.center[used], init.scale[used]
+    return Scaling(center, scale, scaling.kept)
+
+
+def start_factor(candidates: Candidates, scaling: Scaling, init: Init) -> Factor:
+    """W_0 over the candidates; a given metric's terms become candidates."""
+    if isinstance(init, SparseMetric):
+        return _from_metric(candidates, scaling, init)
+    if isinstance(init, np.ndarray):
+        values, vectors = np.linalg.eigh(init[np.ix_(scaling.kept, scaling.kept)])
+        factor = vectors * np.sqrt(np.maximum(values, 0.0))
+        used = np.flatnonzero(np.abs(factor).max(axis=1) > 0)
+        return Factor(used, factor[used]).reduced()
+    return Factor.identity(candidates.n_columns) if init == "identity" else Factor.empty()
+
+
+def _from_metric(candidates: Candidates, scaling: Scaling, init: SparseMetric) -> Factor:
+    place = {int(column): i for i, column in enumerate(scaling.kept)}
+    known = [t for t, term in enumerate(init.columns) if all(j in place for j in term)]
+    terms = [tuple(sorted(place[j] for j in init.columns[t])) for t in known]
+    candidates.add(terms)
+    index = np.array([candidates.number(term) for term in terms], dtype=np.intp)
+    candidates.fix_moments(index, np.stack([init.term_center, init.term_scale], axis=1)[known])
+    order = np.argsort(index)
+    return Factor(index[order], init.components.T[known][order]).reduced()

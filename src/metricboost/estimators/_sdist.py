@@ -1,0 +1,420 @@
+"""``SDist``: the learned metric as a scikit-learn transformer."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
+from sklearn.utils import ClassifierTags, check_random_state
+from sklearn.utils._param_validation import Hidden, Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
+
+from .._typing import Float
+from ..boosting import BoostingOptions, Learned, LearningOptions, learn
+from ..boosting.draws import panel_size
+from ..boosting.path import Path
+from ..engines import ENGINES, get_engine
+from ..metric import SparseMetric
+from ._progress import ProgressLine
+from ._validation import (
+    check_init,
+    check_table,
+    check_training,
+    check_two_classes,
+    check_weights,
+    column_names,
+    warn_about,
+)
+
+
+class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Sparse non-linear distance metric learning by boosting (Ma & Zheng's sDist).
+
+    Learns a sparse, low-rank, positive semi-definite metric on the columns and on products of
+    columns, which are grown as they prove useful, so that rows are close to their nearest
+    neighbours of the same class and far from those of the other. As a transformer it embeds rows
+    so that Euclidean distances are distances under the metric.
+
+    Parameters
+    ----------
+    max_iter : int, default=150
+        Attempted boosting steps. A fit ends earlier once 30 attempts in a row were rejected.
+    n_neighbors : int, default=20
+        Neighbours of each class that define a row's margin while learning.
+    n_nonzero : int or float, default=5
+        The most terms a step may combine (the paper's kappa), or their share of the candidates a
+        step sees (its rho, a float in (0, 1]). With ``oob_gate`` a step keeps as many of them
+        as the rows out of the bag support.
+    learning_rate : float, default=0.05
+        Shrinkage of every step (nu).
+    subsample : float, default=0.5
+        Share of the rows a step learns from (eta), drawn without replacement.
+    max_features : None, "sqrt", int or float, default=None
+        How many candidate terms a step sees, drawn at random; None for all of them.
+    max_degree : int, default=2
+        The highest degree of a product of columns; 1 learns a linear metric.
+    refresh_every : int or None, default=10
+        Accepted steps between two searches for neighbours under the learned metric; None keeps
+        the first neighbours.
+    complexity_penalty : float, default=0
+        The paper's lambda_C, on the summed loss: stops where loss + penalty * complexity is
+        smallest. 0 keeps every accepted step.
+    oob_gate : float or None, default=2.5
+        A step must gain on the rows out of its bag by this many standard errors. None accepts
+        every step that gains on its bag, as the paper does. Has no effect with ``subsample=1``.
+    screen_pairs : "auto" or int, default="auto"
+        How many products of two columns (or squares) whose mean differs between the classes
+        become candidates before the first step. "auto" keeps those that stand out from the
+        noise, as many at most as there are columns; 0 is off, as is ``max_degree=1``.
+    prune : "auto", int or None, default="auto"
+        Which variables stay at the end: "auto" drops those that only one accepted step used,
+        an int keeps that many with the largest importance, None keeps all.
+    init : "zero", "identity", SparseMetric or array of shape (n_features, n_features), \
+            default="zero"
+        The metric to start from. A matrix refers to the standardised columns.
+    standardize : bool, default=True
+        Centre and scale the columns inside; the constants are kept in the metric.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes in the loss.
+    engine : {"auto", "native", "numpy"}, default="auto"
+        Where the kernels run; "auto" takes the C++ kernels where they were built.
+    device : {"auto", "cpu"}, default="auto"
+        The device of the engine; both present engines run on the CPU.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the bags and panels.
+    n_jobs : int or None, default=None
+        Threads of the linear algebra inside a fit; None means 1. The model does not depend on it.
+    verbose : int, default=0
+        1 shows a progress line.
+
+    Attributes
+    ----------
+    metric_ : SparseMetric
+        The learned metric.
+    classes_ : ndarray of shape (2,)
+        The class labels.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Share of every column in the metric; sums to 1, zero for what is unused.
+    path_ : structured ndarray
+        One row per accepted step: ``attempt, weight, loss, complexity, rank, terms, refreshed``.
+    best_iter_ : int
+        Accepted steps in ``metric_``.
+    n_iter_ : int
+        Attempts made.
+    n_features_in_ : int
+        Number of columns seen in ``fit``.
+    feature_names_in_ : ndarray of str
+        Names of the columns, where X had names.
+
+    Notes
+    -----
+    ``warm_start`` is not offered: bags and panels are drawn from the attempt's number, so a longer
+    fit simply repeats and continues a shorter one, and ``init=model.metric_`` continues from a
+    metric on other data.
+
+    References
+    ----------
+    Y. Ma and T. Zheng, "Boosted Sparse Non-linear Distance Metric Learning".
+
+    Examples
+    --------
+    >>> from metricboost import SDist
+    >>> from metricboost.datasets import make_xor
+    >>> X, y = make_xor(n_samples=400, n_features=30, informative=2, random_state=0)
+    >>> sdist = SDist(random_state=0).fit(X, y)
+    >>> [term.name for term in sdist.metric_.terms][:1]
+    ['x2*x28']
+    >>> sdist.transform(X).shape[0]
+    400
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "n_nonzero": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(Real, 0, 1, closed="right"),
+        ],
+        "learning_rate": [Interval(Real, 0, 1, closed="right")],
+        "subsample": [Interval(Real, 0, 1, closed="right")],
+        "max_features": [
+            None,
+            StrOptions({"sqrt"}),
+            Interval(Integral, 1, None, closed="left"),
+            Interval(Real, 0, 1, closed="right"),
+        ],
+        "max_degree": [Interval(Integral, 1, None, closed="left")],
+        "refresh_every": [None, Interval(Integral, 1, None, closed="left")],
+        "complexity_penalty": [Interval(Real, 0, None, closed="left")],
+        "oob_gate": [None, Interval(Real, None, None, closed="neither")],
+        "screen_pairs": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
+        "prune": [None, StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "init": [StrOptions({"zero", "identity"}), "array-like", Hidden(SparseMetric)],
+        "standardize": ["boolean"],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "engine": [StrOptions(set(ENGINES))],
+        "device": [StrOptions({"auto", "cpu"})],
+        "random_state": ["random_state"],
+        "n_jobs": [None, Integral],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        max_iter: int = 150,
+        n_neighbors: int = 20,
+        n_nonzero: int | float = 5,
+        learning_rate: float = 0.05,
+        subsample: float = 0.5,
+        max_features: int | float | str | None = None,
+        max_degree: int = 2,
+        refresh_every: int | None = 10,
+        complexity_penalty: float = 0.0,
+        oob_gate: float | None = 2.5,
+        screen_pairs: int | str = "auto",
+        prune: int | str | None = "auto",
+        init: Any = "zero",
+        standardize: bool = True,
+        class_weight: Any = None,
+        engine: str = "auto",
+        device: str = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.max_iter = max_iter
+        self.n_neighbors = n_neighbors
+        self.n_nonzero = n_nonzero
+        self.learning_rate = learning_rate
+        self.subsample = subsample
+        self.max_features = max_features
+        self.max_degree = max_degree
+        self.refresh_every = refresh_every
+        self.complexity_penalty = complexity_penalty
+        self.oob_gate = oob_gate
+        self.screen_pairs = screen_pairs
+        self.prune = prune
+        self.init = init
+        self.standardize = standardize
+        self.class_weight = class_weight
+        self.engine = engine
+        self.device = device
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.classifier_tags = ClassifierTags(multi_class=False)
+        return tags
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SDist:
+        """Learn the metric.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Labels of two classes, of any type.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows in the loss; rows with weight 0 are left out.
+
+        Returns
+        -------
+        self
+        """
+        X, y = check_training(self, X, y)
+        self.classes_, positive = check_two_classes(self, y)
+        weight = check_weights(sample_weight, self.class_weight, X, y)
+        if (weight == 0).any():
+            X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
+            self.classes_, positive = check_two_classes(self, y)
+        init = check_init(self.init, X.shape[1], self.max_degree)
+        learned = self._learn(X, positive, weight, self._options(init))
+        self._set_fitted(learned, X, y)
+        return self
+
+    def _options(self, init: Any) -> LearningOptions:
+        boosting = BoostingOptions(
+            max_iter=int(self.max_iter),
+            n_neighbors=int(self.n_neighbors),
+            n_nonzero=_int_or_float(self.n_nonzero),
+            learning_rate=float(self.learning_rate),
+            subsample=float(self.subsample),
+            max_features=_int_or_float(self.max_features),
+            refresh_every=self.refresh_every,
+            oob_gate=self.oob_gate,
+            seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
+        )
+        return LearningOptions(
+            boosting=boosting,
+            max_degree=int(self.max_degree),
+            screen_pairs=self.screen_pairs,  # type: ignore[arg-type]
+            prune=self.prune,  # type: ignore[arg-type]
+            complexity_penalty=float(self.complexity_penalty),
+            standardize=self.standardize,
+            init=init,
+        )
+
+    def _learn(
+        self, X: Float, positive: npt.NDArray[np.bool_], weight: Float, options: LearningOptions
+    ) -> Learned:
+        line = ProgressLine(options.boosting.max_iter) if self.verbose else None
+        # One BLAS thread: results then do not depend on the machine's number of cores.
+        with threadpool_limits(1, user_api="blas"):
+            learned = learn(X, positive, weight, get_engine(self.engine), options, line)
+        if line is not None:
+            line.close(learned.path)
+        self._warn(learned, X, positive, options)
+        return learned
+
+    def _warn(
+        self,
+        learned: Learned,
+        X: Float,
+        positive: npt.NDArray[np.bool_],
+        options: LearningOptions,
+    ) -> None:
+        """One warning for each thing that was handled but that the user can change."""
+        names = column_names(self, X.shape[1])
+        smallest = int(min(positive.sum(), (~positive).sum()))
+        warn_about(names, learned.scaling.kept, options.boosting.n_neighbors, smallest)
+        kappa = options.boosting.n_nonzero
+        panel = panel_size(options.boosting.max_features, len(learned.scaling.kept))
+        if isinstance(kappa, int) and "n_nonzero" in self._given() and kappa > panel:
+            _warn(f"n_nonzero={kappa}, but a step sees {panel} candidates: {panel} are used.")
+        screening = learned.screening
+        if screening is not None and screening.n_screened < len(learned.scaling.kept):
+            _warn(
+                f"Pairs were screened among the {screening.n_screened} columns that differ most, "
+                "not all, to bound the work; set screen_pairs to a number to screen all of them."
+            )
+        if learned.best_iter == 0:
+            _warn(
+                "No step was accepted, so the metric is the one it started from: the classes do "
+                "not differ by more than noise, or there are too few rows. Lower oob_gate to "
+                "accept weaker evidence."
+            )
+
+    def _given(self) -> set[str]:
+        """The parameters that differ from their defaults."""
+        defaults = type(self)().get_params(deep=False)
+        return {name for name, value in self.get_params(deep=False).items()
+                if value is not defaults[name] and not _same(value, defaults[name])}  # fmt: skip
+
+    def _set_fitted(self, learned: Learned, X: Float, y: npt.NDArray[Any]) -> None:
+        names = column_names(self, X.shape[1]) if hasattr(self, "feature_names_in_") else None
+        self.metric_ = learned.metric(learned.factor, names)
+        self.best_iter_ = learned.best_iter
+        self.n_iter_ = learned.path.n_attempts
+        self._learned = learned
+        self.__dict__.pop("path_", None)
+
+    @cached_property
+    def path_(self) -> npt.NDArray[Any]:
+        check_is_fitted(self)
+        return path_table(self._learned.path)
+
+    @property
+    def feature_importances_(self) -> Float:
+        check_is_fitted(self)
+        return self.metric_.importances()
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.metric_.rank
+
+    def transform(self, X: Any) -> Float:
+        """Embed rows: Euclidean distances between the results are distances under the metric.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, rank)
+        """
+        check_is_fitted(self)
+        return self.metric_.transform(check_table(self, X, reset=False))
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
+        """Names of the columns of ``transform``: "sdist0", "sdist1", ..."""
+        check_is_fitted(self)
+        return np.asarray([f"sdist{i}" for i in range(self.metric_.rank)], dtype=object)
+
+    def staged_transform(self, X: Any) -> Iterator[Float]:
+        """The embedding after each accepted step, before pruning.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Yields
+        ------
+        ndarray of shape (n_samples, rank at that step)
+        """
+        check_is_fitted(self)
+        X = check_table(self, X, reset=False)
+        path = self._learned.path
+        for m in range(1, len(path) + 1):
+            yield self._learned.metric(path.factor(m), None).transform(X)
+
+    def pair_distance(self, X: Any, Y: Any) -> Float:
+        """The distance (not its square) between row i of X and row i of Y."""
+        difference = self.transform(X) - self.transform(Y)
+        result: Float = np.linalg.norm(difference, axis=1)
+        return result
+
+    def get_metric(self) -> Callable[[npt.ArrayLike, npt.ArrayLike], float]:
+        """A function of two rows, for ``metric=`` of scikit-learn's neighbours.
+
+        Embedding all rows with ``transform`` once is much faster.
+        """
+        check_is_fitted(self)
+        metric = self.metric_
+
+        def distance(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
+            return float(metric.pair_distance(np.atleast_2d(x), np.atleast_2d(y))[0])
+
+        return distance
+
+
+def path_table(path: Path) -> npt.NDArray[Any]:
+    """One row per accepted step, as a structured array."""
+    fields = [
+        ("attempt", np.int64), ("weight", np.float64), ("loss", np.float64),
+        ("complexity", np.float64), ("rank", np.int64), ("terms", np.int64), ("refreshed", np.bool_),
+    ]  # fmt: skip
+    table = np.empty(len(path), dtype=fields)
+    for m, step in enumerate(path.steps, 1):
+        factor = path.factor(m)
+        table[m - 1] = (
+            step.attempt, step.weight, step.loss, factor.complexity(), factor.matrix.shape[1],
+            step.n_terms, step.refreshed,
+        )  # fmt: skip
+    return table
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, UserWarning, stacklevel=5)
+
+
+def _same(a: Any, b: Any) -> bool:
+    return isinstance(a, int | float | str) and isinstance(b, int | float | str) and a == b
+
+
+def _int_or_float(value: Any) -> Any:
+    """Integers of any kind as int (a number), other reals as float (a share)."""
+    if isinstance(value, Integral):
+        return int(value)
+    return float(value) if isinstance(value, Real) else value
