@@ -49,16 +49,16 @@ def test_defaults(make):
     n_samples=st.integers(1, 30),
     n_features=st.integers(2, 60),
     informative=st.one_of(st.just(2), st.floats(0.01, 1.0)),
-    noise=st.sampled_from([0.0, 0.01, 0.5, 3.0]),
+    blur=st.sampled_from([0.0, 0.01, 0.5, 3.0]),
     seed=st.integers(0, 2**32 - 1),
 )
 @settings(max_examples=40, deadline=None)
-def test_info_is_consistent(make, n_samples, n_features, informative, noise, seed):
+def test_info_is_consistent(make, n_samples, n_features, informative, blur, seed):
     X, y, info = make(
         n_samples,
         n_features,
         informative=informative,
-        noise=noise,
+        blur=blur,
         return_info=True,
         random_state=seed,
     )
@@ -104,16 +104,16 @@ def test_pure_columns_are_the_latent_plane(make):
 
 
 @pytest.mark.parametrize("make", PLANES)
-def test_noise_does_not_touch_the_pure_design(make):
+def test_noise_and_blur_do_not_touch_the_pure_design(make):
     quiet = make(50, 10, informative=2, noise=0.0, return_info=True, random_state=0)
-    loud = make(50, 10, informative=2, noise=2.0, return_info=True, random_state=0)
+    loud = make(50, 10, informative=2, noise=2.0, blur=1.0, return_info=True, random_state=0)
     np.testing.assert_array_equal(quiet[0], loud[0])
     assert quiet[2].bayes_error == loud[2].bayes_error
 
 
 @pytest.mark.parametrize("make", PLANES)
 def test_share_spreads_one_plane_over_the_block(make):
-    X, _, info = make(3000, 60, informative=0.5, noise=0.0, return_info=True, random_state=0)
+    X, _, info = make(3000, 60, informative=0.5, return_info=True, random_state=0)
     block = X[:, info.informative]
     values = np.linalg.svd(block, compute_uv=False)
     assert values[2] < 1e-10 * values[0]
@@ -123,8 +123,8 @@ def test_share_spreads_one_plane_over_the_block(make):
     np.testing.assert_allclose(rest.std(axis=0), 0.5, atol=0.04)
 
 
-def test_noise_of_the_share_is_its_deviation():
-    X, _, info = make_xor(20000, 40, informative=0.5, noise=1.5, return_info=True, random_state=0)
+def test_blur_is_the_deviation_within_the_share():
+    X, _, info = make_xor(20000, 40, informative=0.5, blur=1.5, return_info=True, random_state=0)
     block = X[:, info.informative]
     residual = block - LinearRegression().fit(info.latent, block).predict(info.latent)
     np.testing.assert_allclose(residual.std(axis=0), 1.5, atol=0.05)
@@ -163,6 +163,7 @@ def test_xor_marginals_are_the_same_in_both_classes():
         ({"informative": "all"}, "informative.*got 'all'"),
         ({"noise": -0.1}, "noise.*got -0.1"),
         ({"noise": float("nan")}, "noise.*got nan"),
+        ({"blur": -0.1}, "blur.*got -0.1"),
         ({"n_features": 1}, "n_features.*got 1"),
         ({"n_samples": 0}, "n_samples.*got 0"),
     ],
@@ -178,9 +179,9 @@ def test_wrong_parameters(make, parameters, message):
 @pytest.mark.parametrize(
     ("make", "informative", "documented"),
     [
-        (make_double_ring, 0.1, 0.1503),
+        (make_double_ring, 0.1, 0.1488),
         (make_double_ring, 2, 0.1500),
-        (make_xor, 0.1, 0.1503),
+        (make_xor, 0.1, 0.1476),
         (make_xor, 2, 0.1476),
     ],
 )
@@ -197,10 +198,10 @@ def test_bayes_error(make, informative, documented):
 
 @pytest.mark.parametrize("make", PLANES)
 @pytest.mark.parametrize("informative", DESIGNS)
-@pytest.mark.parametrize("noise", [0.1, 0.5, 1.0])
-def test_posterior_is_calibrated(make, informative, noise):
+@pytest.mark.parametrize("blur", [0.0, 0.1, 0.5, 1.0])
+def test_posterior_is_calibrated(make, informative, blur):
     _, y, info = make(
-        40_000, 20, informative=informative, noise=noise, return_info=True, random_state=5
+        40_000, 20, informative=informative, blur=blur, return_info=True, random_state=5
     )
     cell = np.minimum((info.posterior * 10).astype(int), 9)
     for c in np.unique(cell):
@@ -250,11 +251,11 @@ def test_ring_posterior_far_out():
     plane = np.array([[0.0, 0.0], [80.0, 0.0], [1e4, 1e4]])
     for noise in (0.0, 0.5):
         posterior = _simulated._RINGS_SHARE.posterior(plane, noise)
-        np.testing.assert_allclose(posterior, [0, 1, 1], atol=0.01)
+        np.testing.assert_allclose(posterior, [0, 1, 1], atol=0.05)
 
 
 def test_xor_bayes_error_against_integration():
-    structure, noise = _simulated._XOR_SHARE, 0.5
+    structure, noise = _simulated._XOR, 0.5
     deviation = np.hypot(structure.spread, noise)
 
     def density(u, v, label):
@@ -267,7 +268,7 @@ def test_xor_bayes_error_against_integration():
     assert structure.bayes_error(noise) == pytest.approx(0.5 * 4 * wrong, abs=1e-6)
 
 
-@pytest.mark.parametrize("structure", [_simulated._RINGS_SHARE, _simulated._XOR_SHARE])
+@pytest.mark.parametrize("structure", [_simulated._RINGS_SHARE, _simulated._XOR])
 def test_noise_costs(structure):
     errors = [structure.bayes_error(noise) for noise in (0.0, 0.25, 0.5, 1.0, 4.0)]
     assert (np.diff(errors) > 0).all()

@@ -108,11 +108,12 @@ class SparseMetric:
         weights = (self.components**2).sum(axis=0)
         order = np.argsort(-weights, kind="stable")
         return [
-            MetricTerm(self._name(self.columns[t]), self.columns[t], float(weights[t]))
+            MetricTerm(self.name(self.columns[t]), self.columns[t], float(weights[t]))
             for t in order
         ]
 
-    def _name(self, term: tuple[int, ...]) -> str:
+    def name(self, term: tuple[int, ...]) -> str:
+        """The name of a term, such as ``age*income^2`` for columns 0, 1 and 1."""
         powers = sorted(Counter(term).items())
         return "*".join(self.feature_names[j] + (f"^{e}" if e > 1 else "") for j, e in powers)
 

@@ -1,4 +1,4 @@
-"""The state that grows with the accepted steps: where the rows lie under W, and what is selected."""
+"""What grows with the accepted steps: where the rows lie under W, and what is selected."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from .sparse_eigen import leading_eigenvector
 
 
 def t_statistic(shares: Float) -> float:
-    """The gain over its standard error; an edge's gain is counted in the shares of both its ends."""
+    """The gain over its standard error; an edge is counted in the shares of both its ends."""
     gain = float(shares.sum()) / 2
     deviation = float(np.sqrt(((shares - shares.mean()) ** 2).sum()))
     if deviation == 0.0:

@@ -10,6 +10,7 @@ when the neighbours do.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -19,8 +20,10 @@ from ..engines import NeighborGraph
 from .storage import KeptColumns
 from .terms import Candidates
 
-#: Panels up to this size form A; measured: beyond it, applying A to a few sparse vectors is cheaper.
-DENSE_PANEL = 96
+#: Up to this many candidates a step that sees them all makes their columns, as for any panel.
+SMALL_TABLE = 64
+#: Panels up to this size form A once it is applied; beyond, it stays a product of two factors.
+DENSE_PANEL = 1024
 
 
 class QuadraticForm(Protocol):
@@ -39,22 +42,38 @@ class QuadraticForm(Protocol):
         ...
 
 
-class DenseForm:
-    """A, formed: for panels of a few dozen terms."""
+class PanelForm:
+    """A on a panel, ``Phi^T L Phi`` with ``L Phi`` at hand; their product only where it pays.
 
-    def __init__(self, A: Float) -> None:
-        self.A = A
-        self.size = len(A)
+    One nonzero needs no more than the diagonal; several need A applied some ten times.
+    """
+
+    def __init__(self, phi: Float, laplacian_phi: Float) -> None:
+        self._phi = phi
+        self._laplacian_phi = laplacian_phi
+        self.size = phi.shape[1]
+
+    @cached_property
+    def A(self) -> Float:
+        A = self._phi.T @ self._laplacian_phi
+        return (A + A.T) / 2
 
     def diagonal(self) -> Float:
-        return self.A.diagonal()
-
-    def apply(self, index: Index, coef: Float) -> Float:
-        result: Float = np.einsum("sk,skq->sq", coef, self.A[index])
+        result: Float = np.einsum("ic,ic->c", self._phi, self._laplacian_phi)
         return result
 
+    def apply(self, index: Index, coef: Float) -> Float:
+        if self.size <= DENSE_PANEL:
+            result: Float = np.einsum("sk,skq->sq", coef, self.A[index])
+            return result
+        z = self._phi @ _as_columns(index, coef, self.size)
+        return (self._laplacian_phi.T @ z).T
+
     def block(self, index: Index) -> Float:
-        return self.A[np.ix_(index, index)]
+        if self.size <= DENSE_PANEL:
+            return self.A[np.ix_(index, index)]
+        A = self._phi[:, index].T @ self._laplacian_phi[:, index]
+        return (A + A.T) / 2
 
 
 class SignedGraph:
@@ -69,17 +88,17 @@ class SignedGraph:
         """``m_i`` of every row under the metric that gives this embedding."""
         return self.graph.margins(embedding)
 
+    def form(self, panel: Index, weight: Float) -> QuadraticForm:
+        """``A_m`` on the panel, for the rows whose weight is not zero: O(n q (q + k))."""
+        if len(panel) == len(self.candidates) > SMALL_TABLE:
+            return LaplacianForm(self, weight)
+        phi = self.candidates.columns(panel)
+        return PanelForm(phi, self.graph.laplacian(phi, weight))
+
     def gram(self, index: Index, weight: Float) -> Float:
         """A on some terms: O(n q (q + k))."""
         phi = self.candidates.columns(index)
-        A = phi.T @ self.graph.laplacian(phi, weight)
-        return (A + A.T) / 2
-
-    def form(self, panel: Index, weight: Float) -> QuadraticForm:
-        """``A_m`` on the panel, for the rows whose weight is not zero."""
-        if len(panel) == len(self.candidates) > DENSE_PANEL:
-            return LaplacianForm(self, weight)
-        return DenseForm(self.gram(panel, weight))
+        return PanelForm(phi, self.graph.laplacian(phi, weight)).A
 
     def diagonal(self, weight: Float) -> Float:
         """The diagonal of A over all candidates.
@@ -116,11 +135,17 @@ class LaplacianForm:
 
     def apply(self, index: Index, coef: Float) -> Float:
         terms, place = np.unique(index, return_inverse=True)
-        vectors = np.zeros((len(terms), len(index)))
-        np.add.at(vectors, (place.reshape(index.shape), np.arange(len(index))[:, None]), coef)
+        vectors = _as_columns(place.reshape(index.shape), coef, len(terms))
         z = self._signed.candidates.columns(terms) @ vectors
         y = self._signed.graph.laplacian(z, self._weight)
         return self._signed.candidates.pull_back(y).T
 
     def block(self, index: Index) -> Float:
         return self._signed.gram(index, self._weight)
+
+
+def _as_columns(index: Index, coef: Float, size: int) -> Float:
+    """The sparse vectors as the columns of a matrix."""
+    vectors = np.zeros((size, len(index)))
+    np.add.at(vectors, (index, np.arange(len(index))[:, None]), coef)
+    return vectors

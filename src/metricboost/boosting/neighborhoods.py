@@ -57,8 +57,9 @@ def nearest(
     """The k nearest references of every query, in order, and their squared distances.
 
     Exact; ties are broken by the reference's number. ``itself[i]`` is the reference that query i
-    is, and is left out.
+    is, and is left out. Where there are fewer references, all of them.
     """
+    k = min(k, len(references) - (itself is not None))
     center = references.mean(axis=0)
     q, r = np.ascontiguousarray(queries - center), np.ascontiguousarray(references - center)
     norms = np.einsum("ij,ij->i", r, r)

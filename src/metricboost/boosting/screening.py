@@ -37,7 +37,11 @@ class Screening:
 
 
 def screen_pairs(
-    X: Float, positive: npt.NDArray[np.bool_], n_pairs: int, budget: float = np.inf
+    X: Float,
+    positive: npt.NDArray[np.bool_],
+    n_pairs: int,
+    budget: float = np.inf,
+    threshold: float | None = None,
 ) -> Screening:
     """The ``n_pairs`` best pairs above the noise; ``X`` is standardised."""
     columns = np.arange(X.shape[1])
@@ -45,11 +49,12 @@ def screen_pairs(
         columns = _best_columns(X, positive, int(np.sqrt(budget / X.shape[0])))
     classes = [_centred(X[np.ix_(group, columns)]) for group in (positive, ~positive)]
     p = len(columns)
-    threshold = np.sqrt(2 * np.log(p * (p + 1))) + MARGIN
+    if threshold is None:
+        threshold = float(np.sqrt(2 * np.log(p * (p + 1)))) + MARGIN
     best: list[tuple[float, int, int]] = []
     for start in range(0, p, BLOCK):
         score = np.abs(_scores(classes, start, min(start + BLOCK, p)))
-        rows, cols = np.nonzero(score > threshold)
+        rows, cols = np.nonzero(np.triu(score > threshold, k=start))
         found = zip(score[rows, cols], rows + start, cols)
         best = heapq.nsmallest(n_pairs, best + [(-s, int(a), int(b)) for s, a, b in found])
     pairs: list[Term] = [(int(columns[a]), int(columns[b])) for _, a, b in best]

@@ -83,9 +83,11 @@ class Candidates:
     def _append(self, factors: Rows) -> None:
         """Append the rows that are new, in order."""
         fresh: list[int] = []
+        number = len(self)
         for i, key in enumerate(self._keys(factors)):
             if key not in self._seen:
-                self._seen[key] = len(self) + len(fresh)
+                self._seen[key] = number
+                number += 1
                 fresh.append(i)
         self._factors.extend(factors[fresh])
         self._moments.extend(np.full((len(fresh), 2), np.nan))

@@ -11,15 +11,12 @@ from sklearn.utils import check_random_state
 
 from metricboost.datasets._latent import Crossing, Float, Labels, Latent, RandomState, Rings
 
-# `SHARE`: seen through noise of deviation 0.5. `PURE`: the columns themselves, deviation about 1.
-# Both give a Bayes error of 0.15; the scale of `SHARE` makes nearest neighbours degrade with the
-# number of columns as in the paper's table of the double ring.
-_RINGS_SHARE = Rings(inner=1.0, outer=2.15, spread=0.21)
+# `PURE`: the two columns themselves, deviation about 1. `SHARE`: spread over many columns. The
+# Bayes error is about 0.15; the scale of the rings for a share makes nearest neighbours degrade
+# with the number of columns as in the paper's table of the double ring.
+_RINGS_SHARE = Rings(inner=1.0, outer=2.0, spread=0.48)
 _RINGS_PURE = Rings(inner=0.85, outer=1.7, spread=0.41)
-_XOR_SHARE = Crossing(centre=0.75, spread=0.2)
-_XOR_PURE = Crossing(centre=0.8, spread=0.57)
-
-_BACKGROUND = 0.5  # deviation of the columns without information, next to an informative share
+_XOR = Crossing(centre=0.8, spread=0.57)
 
 
 @dataclass(frozen=True)
@@ -51,6 +48,7 @@ def make_double_ring(
     *,
     informative: float = ...,
     noise: float = ...,
+    blur: float = ...,
     return_info: Literal[False] = ...,
     random_state: RandomState = ...,
 ) -> tuple[Float, Labels]: ...
@@ -61,6 +59,7 @@ def make_double_ring(
     *,
     informative: float = ...,
     noise: float = ...,
+    blur: float = ...,
     return_info: Literal[True],
     random_state: RandomState = ...,
 ) -> tuple[Float, Labels, SimulationInfo]: ...
@@ -70,6 +69,7 @@ def make_double_ring(
     *,
     informative: float = 0.1,
     noise: float = 0.5,
+    blur: float = 0.0,
     return_info: bool = False,
     random_state: RandomState = None,
 ) -> tuple[Float, Labels] | tuple[Float, Labels, SimulationInfo]:
@@ -86,12 +86,15 @@ def make_double_ring(
         Number of columns, at least 2.
     informative : float in (0, 1] or 2, default=0.1
         A float is the share of the columns that carry the plane, ``q = max(2, round(informative *
-        n_features))``: the plane is spread over them by a random orthonormal 2 x q frame and
-        noise is added, so that the total signal does not grow with q. The other columns are
-        normal with deviation 0.5. The integer 2 makes two columns the coordinates of the plane
+        n_features))``: the plane is spread over them by a random orthonormal 2 x q frame, so
+        that the total signal does not grow with q. The other columns are normal with deviation
+        `noise`. The integer 2 makes two columns the coordinates of the plane
         themselves, among standard normal columns.
     noise : float, default=0.5
-        Deviation of the noise on the informative columns. Not used when `informative` is 2.
+        Deviation of the columns without information, next to an informative share.
+    blur : float, default=0.0
+        Deviation of noise added to every informative column of a share. With a blur, no few
+        columns show the plane, only all of them together.
     return_info : bool, default=False
         Whether to return what is known about the table too.
     random_state : int, RandomState instance or None, default=None
@@ -115,12 +118,13 @@ def make_double_ring(
     The frame and the places of the informative columns are drawn anew in every call. For a test set
     from the same distribution make all rows in one call and split them.
 
-    The latent radius is normal: means 1 and 2.15 and deviation 0.21 for a share, means 0.85 and
-    1.7 and deviation 0.41 for the two columns (their variance is 0.99). Projecting the
-    informative columns on the frame loses nothing about the class, so the Bayes error is that of
-    the plane seen through noise, by quadrature: 0.1503 for a share with the default noise, 0.1500
-    for the two columns. With 500 training rows and a share of 0.1, the 3-nearest-neighbour error
-    is about 0.31, 0.44 and 0.47 for 50, 500 and 1000 columns.
+    The latent radius is normal: means 1 and 2 and deviation 0.48 for a share, means 0.85 and 1.7
+    and deviation 0.41 for the two columns (their variance is 0.99). Projecting the informative
+    columns on the frame loses nothing about the class, so the Bayes error is that of the plane
+    seen through the blur, by quadrature: 0.1488 for a share without blur, 0.1500 for the two
+    columns. With 500 training rows and a share of 0.1, the 3-nearest-neighbour error on the
+    columns as they are is about 0.31, 0.45 and 0.47 for 50, 500 and 1000 columns (the paper:
+    0.31, 0.43, 0.48).
 
     Examples
     --------
@@ -130,7 +134,7 @@ def make_double_ring(
     ((200, 40), 2, 0.15)
     """
     latent = _RINGS_PURE if _is_pure(informative) else _RINGS_SHARE
-    X, y, info = _simulate(latent, n_samples, n_features, informative, noise, random_state)
+    X, y, info = _simulate(latent, n_samples, n_features, informative, noise, blur, random_state)
     return (X, y, info) if return_info else (X, y)
 
 
@@ -141,6 +145,7 @@ def make_xor(
     *,
     informative: float = ...,
     noise: float = ...,
+    blur: float = ...,
     return_info: Literal[False] = ...,
     random_state: RandomState = ...,
 ) -> tuple[Float, Labels]: ...
@@ -151,6 +156,7 @@ def make_xor(
     *,
     informative: float = ...,
     noise: float = ...,
+    blur: float = ...,
     return_info: Literal[True],
     random_state: RandomState = ...,
 ) -> tuple[Float, Labels, SimulationInfo]: ...
@@ -160,6 +166,7 @@ def make_xor(
     *,
     informative: float = 0.1,
     noise: float = 0.5,
+    blur: float = 0.0,
     return_info: bool = False,
     random_state: RandomState = None,
 ) -> tuple[Float, Labels] | tuple[Float, Labels, SimulationInfo]:
@@ -176,13 +183,16 @@ def make_xor(
         Number of columns, at least 2.
     informative : float in (0, 1] or 2, default=0.1
         A float is the share of the columns that carry the plane, ``q = max(2, round(informative *
-        n_features))``: the plane is spread over them by a random orthonormal 2 x q frame and
-        noise is added, so that the total signal does not grow with q. The other columns are
-        normal with deviation 0.5. The integer 2 makes two columns the coordinates of the plane
+        n_features))``: the plane is spread over them by a random orthonormal 2 x q frame, so
+        that the total signal does not grow with q. The other columns are normal with deviation
+        `noise`. The integer 2 makes two columns the coordinates of the plane
         themselves, among standard normal columns: each of the two alone then has the same
         distribution in both classes.
     noise : float, default=0.5
-        Deviation of the noise on the informative columns. Not used when `informative` is 2.
+        Deviation of the columns without information, next to an informative share.
+    blur : float, default=0.0
+        Deviation of noise added to every informative column of a share. With a blur, no few
+        columns show the plane, only all of them together.
     return_info : bool, default=False
         Whether to return what is known about the table too.
     random_state : int, RandomState instance or None, default=None
@@ -206,12 +216,12 @@ def make_xor(
     The frame and the places of the informative columns are drawn anew in every call. For a test set
     from the same distribution make all rows in one call and split them.
 
-    The centres of the clusters are at (+-c, +-c): c = 0.75 with deviation 0.2 for a share, c =
-    0.8 with deviation 0.57 for the two columns (their variance is 0.96). The best rule is the
-    sign of the product of the observed coordinates, of total deviation s, and its error is ``2 t
-    (1 - t)`` with ``t = Phi(-c / s)``: 0.1503 for a share with the default noise, 0.1476 for the
-    two columns. With 500 training rows and a share of 0.1, the 3-nearest-neighbour error is about
-    0.33, 0.47 and 0.48 for 50, 500 and 1000 columns.
+    The centres of the clusters are at (+-0.8, +-0.8), their deviation is 0.57 (so the variance of
+    the two columns is 0.96). The best rule is the sign of the product of the observed
+    coordinates, of total deviation s, and its error is ``2 t (1 - t)`` with ``t = Phi(-0.8 / s)``:
+    0.1476 without blur. With 500 training rows and a share of 0.1, the 3-nearest-neighbour error
+    on the columns as they are is about 0.32, 0.46 and 0.49 for 50, 500 and 1000 columns (the
+    paper: 0.42, 0.45, 0.50).
 
     Examples
     --------
@@ -220,8 +230,7 @@ def make_xor(
     >>> X.shape, info.informative.size, round(info.bayes_error, 4)
     ((200, 40), 2, 0.1476)
     """
-    latent = _XOR_PURE if _is_pure(informative) else _XOR_SHARE
-    X, y, info = _simulate(latent, n_samples, n_features, informative, noise, random_state)
+    X, y, info = _simulate(_XOR, n_samples, n_features, informative, noise, blur, random_state)
     return (X, y, info) if return_info else (X, y)
 
 
@@ -235,22 +244,23 @@ def _simulate(
     n_features: int,
     informative: float,
     noise: float,
+    blur: float,
     random_state: RandomState,
 ) -> tuple[Float, Labels, SimulationInfo]:
     """Draw the latent plane and hide it among the columns of a table."""
-    _check_plane(n_samples, n_features, informative, noise)
+    _check_plane(n_samples, n_features, informative, noise, blur)
     rng = check_random_state(random_state)
     y = rng.permutation(np.arange(n_samples) % 2).astype(np.int64)
     points = latent.sample(y, rng)
     if _is_pure(informative):
-        noise = 0.0
+        blur = 0.0
         X, columns = _among_noise(points, n_features, rng)
         plane = points
     else:
         n_informative = max(2, round(informative * n_features))
-        X, columns, plane = _across_columns(points, n_features, n_informative, noise, rng)
-    posterior = latent.posterior(plane, noise)
-    return X, y, SimulationInfo(columns, latent.bayes_error(noise), points, posterior)
+        X, columns, plane = _across_columns(points, n_features, n_informative, noise, blur, rng)
+    posterior = latent.posterior(plane, blur)
+    return X, y, SimulationInfo(columns, latent.bayes_error(blur), points, posterior)
 
 
 def _among_noise(
@@ -264,17 +274,24 @@ def _among_noise(
 
 
 def _across_columns(
-    points: Float, n_features: int, n_informative: int, noise: float, rng: np.random.RandomState
+    points: Float,
+    n_features: int,
+    n_informative: int,
+    noise: float,
+    blur: float,
+    rng: np.random.RandomState,
 ) -> tuple[Float, np.ndarray, Float]:
-    """Spread the plane over columns and add noise; give also the plane as observed.
+    """Spread the plane over columns and blur them; give also the plane as observed.
 
-    The noise is isotropic and the frame's rows are orthonormal, so the projection on the frame is
+    The blur is isotropic and the frame's rows are orthonormal, so the projection on the frame is
     sufficient for the class, and equals the point plus noise of the same deviation in the plane.
     """
     columns = np.sort(rng.permutation(n_features)[:n_informative])
     frame = _random_frame(n_informative, rng)
-    X = _BACKGROUND * rng.standard_normal((points.shape[0], n_features))
-    X[:, columns] = points @ frame + noise / _BACKGROUND * X[:, columns]
+    X = rng.standard_normal((points.shape[0], n_features))
+    informative = points @ frame + blur * X[:, columns]
+    X *= noise
+    X[:, columns] = informative
     return X, columns, X[:, columns] @ frame.T
 
 
@@ -285,13 +302,16 @@ def _random_frame(size: int, rng: np.random.RandomState) -> Float:
     return np.asarray((q * np.sign(np.diag(r))).T)
 
 
-def _check_plane(n_samples: int, n_features: int, informative: float, noise: float) -> None:
+def _check_plane(
+    n_samples: int, n_features: int, informative: float, noise: float, blur: float
+) -> None:
     if n_samples < 1:
         raise ValueError(f"n_samples must be at least 1, got {n_samples}.")
     if n_features < 2:
         raise ValueError(f"n_features must be at least 2 to hold a plane, got {n_features}.")
-    if not (noise >= 0 and np.isfinite(noise)):
-        raise ValueError(f"noise is a deviation, finite and not negative; got {noise}.")
+    for name, deviation in (("noise", noise), ("blur", blur)):
+        if not (deviation >= 0 and np.isfinite(deviation)):
+            raise ValueError(f"{name} is a deviation, finite and not negative; got {deviation}.")
     share = isinstance(informative, numbers.Real) and not isinstance(informative, numbers.Integral)
     if not ((_is_pure(informative) and informative == 2) or (share and 0 < informative <= 1)):
         raise ValueError(

@@ -1,7 +1,8 @@
 """What the boosting loop asks of an engine: where the columns live, and a few hot kernels.
 
 An engine is stateless. It works on standardised columns, on terms given as rows of column numbers
-(``factors``, padded with ``p``, which stands for 1), and on neighbour graphs. The NumPy engine is the oracle; every other engine is tested against it.
+(``factors``, padded with ``p``, which stands for 1), and on neighbour graphs. The NumPy engine is
+the oracle; every other engine is tested against it.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class NeighborGraph(ABC):
 
     @abstractmethod
     def laplacian(self, z: Float, weight: Float) -> Float:
-        """``(diag(deg) - S - S^T) z`` where row i of S is ``weight[i]`` times row i of the graph."""
+        """``(diag(deg) - S - S^T) z``; row i of S is ``weight[i]`` times that of the graph."""
 
     @abstractmethod
     def edge_shares(self, z: Float, weight: Float) -> Float:

@@ -39,8 +39,8 @@ class NumpyGraph(NeighborGraph):
         edges = self._signed.tocoo()
         share = weight[edges.row] * edges.data * (z[edges.row] - z[edges.col]) ** 2
         n = len(z)
-        result: Float = np.bincount(edges.row, share, n) + np.bincount(edges.col, share, n)
-        return result
+        shares = np.bincount(edges.row, share, n) + np.bincount(edges.col, share, n)
+        return shares.astype(np.float64, copy=False)
 
 
 class NumpyEngine(Engine):

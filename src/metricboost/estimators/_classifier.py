@@ -15,9 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Float
 from ..boosting import Learned
+from ..boosting.classification import margin_score, vote_score
 from ..boosting.neighborhoods import nearest
 from ..engines import get_engine
 from ._sdist import SDist
+
+#: What ``n_neighbors_predict="auto"`` chooses from.
+NEIGHBOR_CHOICES = (3, 5, 10, 20)
 
 
 class SDistClassifier(ClassifierMixin, SDist):  # type: ignore[misc]
@@ -30,8 +34,9 @@ class SDistClassifier(ClassifierMixin, SDist):  # type: ignore[misc]
     classifier : {"margin", "knn"}, default="margin"
         "margin" compares the mean squared distances to the nearest rows of each class (the
         paper's f), "knn" counts the classes of the nearest rows.
-    n_neighbors_predict : int, default=5
-        How many nearest rows (of each class for "margin") a prediction looks at.
+    n_neighbors_predict : int or "auto", default="auto"
+        How many nearest rows (of each class for "margin") a prediction looks at. "auto" takes the
+        one of 3, 5, 10 and 20 with the smallest leave-one-out error on the training rows.
     max_iter, n_neighbors, n_nonzero, learning_rate, subsample, max_features, max_degree, \
     refresh_every, complexity_penalty, oob_gate, screen_pairs, prune, init, standardize, \
     class_weight, engine, device, random_state, n_jobs, verbose
@@ -42,6 +47,8 @@ class SDistClassifier(ClassifierMixin, SDist):  # type: ignore[misc]
     metric_, classes_, feature_importances_, path_, best_iter_, n_iter_, n_features_in_, \
     feature_names_in_
         As in :class:`SDist`.
+    n_neighbors_predict_ : int
+        The number of nearest rows that predictions look at.
 
     Examples
     --------
@@ -56,7 +63,7 @@ class SDistClassifier(ClassifierMixin, SDist):  # type: ignore[misc]
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SDist._parameter_constraints,
         "classifier": [StrOptions({"margin", "knn"})],
-        "n_neighbors_predict": [Interval(Integral, 1, None, closed="left")],
+        "n_neighbors_predict": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
     }
 
     def __init__(
@@ -77,7 +84,7 @@ class SDistClassifier(ClassifierMixin, SDist):  # type: ignore[misc]
         standardize: bool = True,
         class_weight: Any = None,
         classifier: str = "margin",
-        n_neighbors_predict: int = 5,
+        n_neighbors_predict: int | str = "auto",
         engine: str = "auto",
         device: str = "auto",
         random_state: Any = None,
@@ -119,6 +126,16 @@ class SDistClassifier(ClassifierMixin, SDist):  # type: ignore[misc]
         self._training_rows = X
         self._training_positive = y == self.classes_[1]
         self._training_embedding = self.metric_.transform(X)
+        self.n_neighbors_predict_ = self._chosen_neighbors()
+
+    def _chosen_neighbors(self) -> int:
+        if self.n_neighbors_predict != "auto":
+            return int(self.n_neighbors_predict)
+        engine, positive = get_engine(self.engine), self._training_positive
+        rule = margin_score if self.classifier == "margin" else vote_score
+        score = rule(engine, self._training_embedding, positive, NEIGHBOR_CHOICES, None)
+        errors = ((score > 0) != positive[:, None]).mean(axis=0)
+        return int(NEIGHBOR_CHOICES[np.flatnonzero(errors == errors.min())[-1]])
 
     def decision_function(self, X: Any) -> Float:
         """Evidence for ``classes_[1]``: positive where it is predicted.
@@ -134,25 +151,9 @@ class SDistClassifier(ClassifierMixin, SDist):  # type: ignore[misc]
         return self._score(self.transform(X), self._training_embedding)
 
     def _score(self, queries: Float, training: Float) -> Float:
-        """The margin, or the share of votes for the positive class less a half."""
-        if self.classifier == "margin":
-            near = [self._mean_distance(queries, training, own) for own in (True, False)]
-            return near[1] - near[0]
-        rows, _ = self._nearest(queries, training, self.n_neighbors_predict)
-        result: Float = self._training_positive[rows].mean(axis=1) - 0.5
-        return result
-
-    def _mean_distance(self, queries: Float, training: Float, positive: bool) -> Float:
-        """Mean squared distance to the nearest rows of one class."""
-        references = training[self._training_positive == positive]
-        _, distances = self._nearest(queries, references, self.n_neighbors_predict)
-        result: Float = distances.mean(axis=1)
-        return result
-
-    def _nearest(
-        self, queries: Float, references: Float, k: int
-    ) -> tuple[npt.NDArray[np.int32], Float]:
-        return nearest(get_engine(self.engine), queries, references, min(k, len(references)))
+        rule = margin_score if self.classifier == "margin" else vote_score
+        k, positive = (self.n_neighbors_predict_,), self._training_positive
+        return rule(get_engine(self.engine), training, positive, k, queries)[:, 0]
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The predicted class of every row."""
@@ -208,7 +209,7 @@ class SDistClassifier(ClassifierMixin, SDist):  # type: ignore[misc]
         ----------
         X : array-like of shape (n_samples, n_features)
         n_neighbors : int, default=None
-            How many; ``n_neighbors_predict`` by default.
+            How many; ``n_neighbors_predict_`` by default.
         return_distance : bool, default=True
 
         Returns
@@ -218,11 +219,13 @@ class SDistClassifier(ClassifierMixin, SDist):  # type: ignore[misc]
             Row numbers of the training data (those with a positive weight).
         """
         check_is_fitted(self)
-        k = self.n_neighbors_predict if n_neighbors is None else n_neighbors
+        k = self.n_neighbors_predict_ if n_neighbors is None else n_neighbors
         if not 1 <= k <= len(self._training_embedding):
             raise ValueError(
                 f"n_neighbors={k} must lie between 1 and the {len(self._training_embedding)} "
                 "training rows."
             )
-        rows, squared = self._nearest(self.transform(X), self._training_embedding, k)
+        rows, squared = nearest(
+            get_engine(self.engine), self.transform(X), self._training_embedding, k
+        )
         return (np.sqrt(squared), rows) if return_distance else rows

@@ -393,7 +393,8 @@ def path_table(path: Path) -> npt.NDArray[Any]:
     """One row per accepted step, as a structured array."""
     fields = [
         ("attempt", np.int64), ("weight", np.float64), ("loss", np.float64),
-        ("complexity", np.float64), ("rank", np.int64), ("terms", np.int64), ("refreshed", np.bool_),
+        ("complexity", np.float64), ("rank", np.int64), ("terms", np.int64),
+        ("refreshed", np.bool_),
     ]  # fmt: skip
     table = np.empty(len(path), dtype=fields)
     for m, step in enumerate(path.steps, 1):

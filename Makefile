@@ -1,0 +1,36 @@
+# Two commands do everything: `make demo` and `make test`. Both make .venv where it is missing.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+SOURCES := pyproject.toml CMakeLists.txt $(wildcard native/*)
+# The real datasets, where they lie beside the checkout; without them their tests are skipped.
+METRICBOOST_DATA ?= $(wildcard ../shared/data)
+ifneq ($(METRICBOOST_DATA),)
+export METRICBOOST_DATA := $(abspath $(METRICBOOST_DATA))
+endif
+
+.PHONY: demo test lint bench clean
+
+demo: $(STAMP)
+	$(BIN)/python examples/demo.py
+
+test: $(STAMP) lint
+	$(BIN)/python -m pytest
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(STAMP)
+	$(BIN)/python -m benchmarks.speed
+	$(BIN)/python -m benchmarks.accuracy
+
+$(STAMP): $(SOURCES)
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	touch $(STAMP)
+
+clean:
+	rm -rf $(VENV) build dist

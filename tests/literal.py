@@ -1,0 +1,577 @@
+"""sDist as the paper writes it: slow, explicit, and independent of the package.
+
+Every object of the paper exists here as an array: the candidate columns, the matrices D_i, A_m
+and W_m, all pairwise distances. Of the package only ``Draws`` is used (bags and panels are drawn
+there), and the options are read by name. Meant for some 60 rows and some 70 candidates.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import combinations_with_replacement
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from metricboost.boosting.draws import Draws
+
+Term = tuple[int, ...]
+Array = npt.NDArray[Any]
+
+MAX_GAIN = 10.0
+PATIENCE = 30
+N_STARTS = 5
+POWER_ITERATIONS = 50
+POWER_TOLERANCE = 1e-4
+SCREENING_MARGIN = 0.5
+RECURRENCES = 2
+
+
+# --- the feature map
+
+
+class FeatureMap:
+    """The candidates: tuples in order of creation, each with its standardised column."""
+
+    def __init__(self, X: Array) -> None:
+        self.X = X
+        self.terms: list[Term] = []
+        self.columns: list[Array] = []
+        for j in range(X.shape[1]):
+            self.terms.append((j,))
+            self.columns.append(X[:, j].copy())
+
+    def add(self, term: Term) -> None:
+        """Append a product, standardised; one that does not vary is zero for good."""
+        if term in self.terms:
+            return
+        raw = self._product(term)
+        mean, deviation = raw.mean(), raw.std()
+        constant = deviation <= 1e-10 * np.abs(raw).max()
+        self.terms.append(term)
+        self.columns.append(np.zeros(len(raw)) if constant else (raw - mean) / deviation)
+
+    def set_constants(self, term: Term, center: float, scale: float) -> None:
+        """Give a term the constants of a metric to start from."""
+        self.columns[self.terms.index(term)] = (self._product(term) - center) / scale
+
+    def expand(self, new: Sequence[int], selected: Sequence[int], max_degree: int) -> None:
+        """``S (x) A``: every new term times every selected one, up to the degree cap."""
+        for a in new:
+            for s in selected:
+                product = tuple(sorted(self.terms[a] + self.terms[s]))
+                if len(product) <= max_degree:
+                    self.add(product)
+
+    def phi(self) -> Array:
+        return np.stack(self.columns, axis=1)
+
+    def _product(self, term: Term) -> Array:
+        raw = np.ones(len(self.X))
+        for j in term:
+            raw = raw * self.X[:, j]
+        return raw
+
+
+def standardized(X: Array, standardize: bool) -> tuple[Array, Array, list[int]]:
+    """(centre, scale, columns that vary)."""
+    p = X.shape[1]
+    varies = [j for j in range(p) if X[:, j].max() > X[:, j].min()]
+    center, scale = np.zeros(p), np.ones(p)
+    if standardize:
+        center = X.mean(axis=0)
+        scale[varies] = X[:, varies].std(axis=0)
+    return center, scale, varies
+
+
+# --- neighbours and information matrices
+
+
+def squared_distances(phi: Array, W: Array | None = None) -> Array:
+    """``(phi_i - phi_j)' W (phi_i - phi_j)`` for all pairs; Euclidean without W."""
+    n = len(phi)
+    d = np.zeros((n, n))
+    for i in range(n):
+        difference = phi[i] - phi
+        d[i] = ((difference if W is None else difference @ W) * difference).sum(axis=1)
+    return d
+
+
+def neighbours(d: Array, positive: Array, k: int) -> tuple[list[list[int]], list[list[int]]]:
+    """(same, other): the nearest rows of each class by full sorting, ties by row number."""
+    smallest = min(int(positive.sum()), int((~positive).sum()))
+    same, other = [], []
+    for i in range(len(d)):
+        order = sorted((j for j in range(len(d)) if j != i), key=lambda j: (d[i, j], j))
+        same.append([j for j in order if positive[j] == positive[i]][: min(k, smallest - 1)])
+        other.append([j for j in order if positive[j] != positive[i]][: min(k, smallest)])
+    return same, other
+
+
+def information_matrices(
+    phi: Array, same: Sequence[Sequence[int]], other: Sequence[Sequence[int]]
+) -> Array:
+    """D_i of every row, n x p_m x p_m."""
+    D = np.zeros((len(phi), phi.shape[1], phi.shape[1]))
+    for i in range(len(phi)):
+        for rows, sign in ((other[i], 1.0), (same[i], -1.0)):
+            differences = phi[i] - phi[list(rows)]
+            D[i] += sign * (differences.T @ differences) / len(rows)
+    return D
+
+
+# --- Algorithm 2
+
+
+def leading(A: Array) -> tuple[float, Array]:
+    """Largest eigenvalue and its unit vector."""
+    values, vectors = np.linalg.eigh(A)
+    return float(values[-1]), vectors[:, -1]
+
+
+def power_support(A: Array, start: int, kappa: int, first_shift: float) -> list[int]:
+    """The support at which one truncated power iteration ends."""
+    xi = np.zeros(len(A))
+    xi[start] = 1.0
+    value, shift, support = float(A[start, start]), 0.0, [start]
+    for _ in range(POWER_ITERATIONS):
+        image = A @ xi + shift * xi
+        kept = sorted(np.argsort(-np.abs(image), kind="stable")[:kappa].tolist())
+        if kept == support:
+            break
+        new = np.zeros(len(A))
+        new[kept] = image[kept]
+        length = float(np.linalg.norm(new))
+        new /= length if length > 0 else 1.0
+        new_value = float(new @ A @ new)
+        if new_value < value:
+            shift = max(10 * shift, first_shift)
+            continue
+        rests = new_value <= value + POWER_TOLERANCE * abs(value)
+        xi, value, support = new, new_value, kept
+        if rests:
+            break
+    return support
+
+
+def truncated_power_method(A: Array, kappa: int) -> tuple[list[int], Array]:
+    """Support and values of xi: the best end over the starts."""
+    kappa = min(kappa, len(A))
+    starts = np.argsort(-np.diag(A), kind="stable")[:N_STARTS].tolist()
+    if kappa == 1:
+        return [starts[0]], np.ones(1)
+    first_shift = 0.1 * max(np.abs(np.diag(A)[starts]).max(), np.abs(A[:, starts]).max())
+    best: tuple[float, list[int], Array] | None = None
+    for support in sorted({tuple(power_support(A, s, kappa, first_shift)) for s in starts}):
+        value, xi = leading(A[np.ix_(support, support)])
+        if best is None or value > best[0]:
+            best = value, list(support), xi
+    assert best is not None
+    _, support, xi = best
+    real = [c for c in range(len(xi)) if abs(xi[c]) > 1e-12]
+    return [support[c] for c in real], xi[real]
+
+
+class MatrixForm:
+    """An explicit matrix, seen as the package's power method sees one."""
+
+    def __init__(self, A: Array) -> None:
+        self.A = A
+        self.size = len(A)
+
+    def diagonal(self) -> Array:
+        return np.diag(self.A).copy()
+
+    def apply(self, index: Array, coef: Array) -> Array:
+        return np.array([c @ self.A[i] for i, c in zip(index, coef)])
+
+    def block(self, index: Array) -> Array:
+        return self.A[np.ix_(index, index)]
+
+
+# --- the step weight
+
+
+def step_weight(u: Array, gain: Array) -> float:
+    """``argmin_w sum u exp(-w gain)`` on [0, bound], by bisection in extended precision."""
+    u, gain = u.astype(np.longdouble), gain.astype(np.longdouble)
+    slope = (u * gain).sum()
+    if slope <= 0:
+        return 0.0
+
+    def falls(w: Any) -> bool:  # a common factor exp(w * min gain) keeps the sign
+        return bool((u * gain * np.exp(w * (gain.min() - gain))).sum() > 0)
+
+    low, high = np.longdouble(0), MAX_GAIN * u.sum() / slope
+    if falls(high):
+        return float(high)
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if falls(middle) else (low, middle)
+    return float(low)
+
+
+# --- the gate
+
+
+def edge_list(
+    same: Sequence[Sequence[int]], other: Sequence[Sequence[int]]
+) -> list[tuple[int, int, float]]:
+    """(i, j, +1/k or -1/k) for every edge of the neighbour graph."""
+    edges = []
+    for i in range(len(same)):
+        edges += [(i, j, 1 / len(other[i])) for j in other[i]]
+        edges += [(i, j, -1 / len(same[i])) for j in same[i]]
+    return edges
+
+
+def edge_shares(z: Array, edges: Sequence[tuple[int, int, float]], weight: Array) -> Array:
+    """What all edges that touch a row, from either end, add to the gain."""
+    shares = np.zeros(len(z))
+    for i, j, sign in edges:
+        gain = weight[i] * sign * (z[i] - z[j]) ** 2
+        shares[i] += gain
+        shares[j] += gain
+    return shares
+
+
+def gate_statistic(z: Array, edges: Sequence[tuple[int, int, float]], weight: Array) -> float:
+    """The gain over the deviation of the rows' shares."""
+    gain = math.fsum(weight[i] * sign * (z[i] - z[j]) ** 2 for i, j, sign in edges)
+    h = edge_shares(z, edges, weight)
+    deviation = math.sqrt(math.fsum((h - h.mean()) ** 2))
+    if deviation == 0:
+        return math.inf if gain > 0 else -math.inf
+    return gain / deviation
+
+
+def trimmed(
+    A: Array,
+    support: list[int],
+    xi: Array,
+    phi: Array,
+    edges: Sequence[tuple[int, int, float]],
+    weight: Array,
+) -> tuple[float, list[int], Array]:
+    """Of the 1, 2, ... largest entries of xi, as many as give the largest statistic."""
+    order = sorted(range(len(xi)), key=lambda c: (-abs(xi[c]), c))
+    best: tuple[float, list[int], Array] | None = None
+    for size in range(1, len(xi) + 1):
+        kept = sorted(support[c] for c in order[:size])
+        values = leading(A[np.ix_(kept, kept)])[1]
+        t = gate_statistic(phi[:, kept] @ values, edges, weight)
+        if best is None or t > best[0]:
+            best = t, kept, values
+    assert best is not None
+    return best
+
+
+# --- screening
+
+
+def screened_pairs(X: Array, positive: Array, n_pairs: int) -> list[tuple[float, Term]]:
+    """(score, pair), best first: pair by pair, the studentised difference of the moments."""
+    p = X.shape[1]
+    threshold = math.sqrt(2 * math.log(p * (p + 1))) + SCREENING_MARGIN
+    found = []
+    for a, b in combinations_with_replacement(range(p), 2):
+        difference, variance = 0.0, 0.0
+        for rows, sign in ((positive, 1.0), (~positive, -1.0)):
+            x, y = X[rows, a], X[rows, b]
+            product = (x - x.mean()) * (y - y.mean())
+            difference += sign * product.mean()
+            variance += product.var(ddof=0) / (len(product) - 1)
+        score = abs(difference) / math.sqrt(variance) if variance > 1e-20 else 0.0
+        if score > threshold:
+            found.append((score, (a, b)))
+    return sorted(found, key=lambda pair: (-pair[0], pair[1]))[:n_pairs]
+
+
+# --- complexity
+
+
+def eigenvalues(S: Array) -> Array:
+    """Eigenvalues of a symmetric matrix by Jacobi rotations, in the matrix's own precision."""
+    S = S.copy()
+    for _ in range(30):
+        off = S - np.diag(np.diag(S))
+        if np.abs(off).max(initial=0.0) <= np.finfo(S.dtype).eps * np.abs(S).max() * 1e-3:
+            break
+        for a in range(len(S) - 1):
+            for b in range(a + 1, len(S)):
+                _rotate(S, a, b)
+    return np.diag(S)
+
+
+def _rotate(S: Array, a: int, b: int) -> None:
+    """One Jacobi rotation: afterwards ``S[a, b]`` is zero."""
+    if abs(S[a, b]) <= np.finfo(S.dtype).eps ** 2 * (abs(S[a, a]) + abs(S[b, b])):
+        S[a, b] = S[b, a] = 0
+        return
+    theta = (S[b, b] - S[a, a]) / (2 * S[a, b])
+    t = (1 if theta >= 0 else -1) / (abs(theta) + np.sqrt(theta * theta + 1))
+    c = 1 / np.sqrt(t * t + 1)
+    s = t * c
+    S[[a, b]] = c * S[a] - s * S[b], s * S[a] + c * S[b]
+    S[:, [a, b]] = np.stack([c * S[:, a] - s * S[:, b], s * S[:, a] + c * S[:, b]], axis=1)
+
+
+def trace_of_root(W: Array) -> float:
+    """C_m: the trace of the symmetric square root of W."""
+    used = np.flatnonzero(np.diag(W) > 0)
+    if not len(used):
+        return 0.0
+    values = eigenvalues(W[np.ix_(used, used)].astype(np.longdouble))
+    return float(np.sqrt(np.maximum(values, 0)).sum())
+
+
+# --- Algorithm 1
+
+
+@dataclass
+class Attempt:
+    """One attempted step, with all it looked at."""
+
+    panel: list[int]
+    u: Array  # of all rows: exp(-m_i) times the sample weight
+    A: Array  # on the panel, over the bag
+    support: list[int]  # candidate numbers
+    xi: Array
+    t: float
+    gain: Array
+    w: float
+    accepted: bool
+
+
+@dataclass
+class Accepted:
+    """The state after an accepted step."""
+
+    attempt: int
+    support: list[int]
+    xi: Array
+    w: float
+    W: Array  # extended precision, over the candidates of its time
+    margins: Array
+    loss: float
+    refreshed: bool
+    n_selected: int
+    n_candidates: int
+
+
+@dataclass
+class LiteralFit:
+    """Everything of a fit; terms are in numbers of the kept columns."""
+
+    kept: list[int]
+    features: FeatureMap
+    start: Array
+    attempts: list[Attempt] = field(default_factory=list)
+    margins: list[Array] = field(default_factory=list)  # before every attempt
+    steps: list[Accepted] = field(default_factory=list)
+    best: int = 0
+    final: dict[tuple[Term, Term], float] = field(default_factory=dict)
+
+    def metric(self, m: int) -> Array:
+        return self.steps[m - 1].W if m else self.start
+
+    def original(self, number: int) -> Term:
+        """A candidate in the columns of the whole table."""
+        return tuple(self.kept[j] for j in self.features.terms[number])
+
+
+def learn(X: Array, positive: Array, sample_weight: Array, options: Any) -> LiteralFit:
+    """Scale, start, screen, boost, stop, prune."""
+    center, scale, kept = standardized(X, options.standardize)
+    if hasattr(options.init, "components"):
+        used = sorted({j for term in options.init.columns for j in term})
+        center[used], scale[used] = options.init.center[used], options.init.scale[used]
+    features = FeatureMap((X[:, kept] - center[kept]) / scale[kept])
+    start, selected = start_metric(features, kept, options.init)
+    if options.max_degree > 1 and options.screen_pairs != 0:
+        auto = options.screen_pairs == "auto"
+        n_pairs = len(kept) if auto else options.screen_pairs
+        for _, pair in screened_pairs(features.X, positive, n_pairs):
+            features.add(pair)
+    fit = LiteralFit(kept, features, _padded(start, len(features.terms)))
+    boost(fit, selected, positive, sample_weight, options.boosting, options.max_degree)
+    fit.best = stop(fit, options.complexity_penalty)
+    fit.final = final_metric(fit, selected, options.prune)
+    return fit
+
+
+def start_metric(features: FeatureMap, kept: list[int], init: Any) -> tuple[Array, list[int]]:
+    """W_0 over the candidates, and the terms it uses."""
+    p = len(features.terms)
+    if hasattr(init, "components"):
+        return _start_from_terms(features, kept, init)
+    if isinstance(init, str):
+        W = (np.eye(p) if init == "identity" else np.zeros((p, p))).astype(np.longdouble)
+    else:
+        W = np.asarray(init)[np.ix_(kept, kept)].astype(np.longdouble)
+    return W, np.flatnonzero(np.diag(W) > 0).tolist()
+
+
+def _start_from_terms(features: FeatureMap, kept: list[int], init: Any) -> tuple[Array, list[int]]:
+    """A given metric: its terms become candidates, with its own constants."""
+    numbers: list[int] = []
+    for t, columns in enumerate(init.columns):
+        term = tuple(sorted(kept.index(j) for j in columns))
+        features.add(term)
+        features.set_constants(term, init.term_center[t], init.term_scale[t])
+        numbers.append(features.terms.index(term))
+    W = np.zeros((len(features.terms),) * 2, dtype=np.longdouble)
+    factor = init.components.astype(np.longdouble)
+    W[np.ix_(numbers, numbers)] = factor.T @ factor
+    return W, sorted(numbers)
+
+
+def _padded(W: Array, size: int) -> Array:
+    """``I_m' W I_m``: zeros for the candidates added since."""
+    grown = np.zeros((size, size), dtype=W.dtype)
+    grown[: len(W), : len(W)] = W
+    return grown
+
+
+def boost(
+    fit: LiteralFit,
+    start_terms: list[int],
+    positive: Array,
+    sample_weight: Array,
+    options: Any,
+    max_degree: int,
+) -> None:
+    """Algorithm 1, step 2, letter by letter."""
+    draws = Draws(options.seed, len(positive), options.subsample, options.max_features)
+    features, W, selected = fit.features, fit.start, list(start_terms)
+    same, other = current_neighbours(features, W, positive, options.n_neighbors)
+    last_accepted = 0
+    for number in range(1, options.max_iter + 1):
+        in_bag, panel = draws(number, len(features.terms))
+        phi = features.phi()
+        W = _padded(W, len(features.terms))
+        D = information_matrices(phi, same, other)  # a
+        margins = np.einsum("iab,ab->i", D, W.astype(float))
+        u = sample_weight * np.exp(-margins)
+        step = attempt_step(D, phi, panel.tolist(), in_bag, u, edge_list(same, other), options)
+        fit.attempts.append(step)
+        fit.margins.append(margins)
+        if step.accepted:
+            last_accepted = number
+            full = np.zeros(len(features.terms), dtype=np.longdouble)
+            full[step.support] = step.xi
+            W = W + np.longdouble(step.w) * np.outer(full, full)  # g
+            selected += [a for a in step.support if a not in selected]
+            features.expand(step.support, selected, max_degree)  # d
+            refreshed = bool(options.refresh_every) and (
+                (len(fit.steps) + 1) % options.refresh_every == 0
+            )
+            if refreshed:
+                same, other = current_neighbours(features, W, positive, options.n_neighbors)
+                D = information_matrices(phi, same, other)
+            after = np.einsum("iab,ab->i", D, W.astype(float))
+            loss = math.fsum(sample_weight * np.exp(-after))  # f
+            fit.steps.append(
+                Accepted(number, step.support, step.xi, step.w, W, after, loss, refreshed,
+                         len(selected), len(features.terms))
+            )  # fmt: skip
+        if number - last_accepted >= PATIENCE:
+            break
+
+
+def current_neighbours(
+    features: FeatureMap, W: Array, positive: Array, k: int
+) -> tuple[list[list[int]], list[list[int]]]:
+    """Under W; Euclidean in the columns where W is zero."""
+    if not W.any():
+        return neighbours(squared_distances(features.X), positive, k)
+    phi = features.phi()[:, : len(W)]
+    return neighbours(squared_distances(phi, W.astype(float)), positive, k)
+
+
+def attempt_step(
+    D: Array,
+    phi: Array,
+    panel: list[int],
+    in_bag: Array,
+    u: Array,
+    edges: Sequence[tuple[int, int, float]],
+    options: Any,
+) -> Attempt:
+    """Letters b to e: A_m over the bag, xi, the gate, the gain and the weight."""
+    A = np.zeros((len(panel), len(panel)))
+    for i in np.flatnonzero(in_bag):
+        A += u[i] * D[i][np.ix_(panel, panel)]  # b
+    support, xi = truncated_power_method(A, nonzeros(options.n_nonzero, len(panel)))  # c
+    t = math.inf
+    if options.oob_gate is not None and not in_bag.all():
+        left_out = np.where(in_bag, 0.0, u)
+        t, support, xi = trimmed(A, support, xi, phi[:, panel], edges, left_out)
+    numbers = [panel[c] for c in support]
+    gain = np.array([xi @ D_i[np.ix_(numbers, numbers)] @ xi for D_i in D])
+    w = options.learning_rate * step_weight(u[in_bag], gain[in_bag])  # e
+    accepted = w > 0 and (options.oob_gate is None or t > options.oob_gate)
+    return Attempt(panel, u, A, numbers, xi, t, gain, w, accepted)
+
+
+def nonzeros(n_nonzero: int | float, panel: int) -> int:
+    """kappa, or the share rho of the panel."""
+    if isinstance(n_nonzero, int):
+        return min(n_nonzero, panel)
+    return max(1, round(n_nonzero * panel))
+
+
+# --- the end: stop and prune
+
+
+def stop(fit: LiteralFit, penalty: float) -> int:
+    """Step 3: the m that minimises loss + penalty * C_m over equally refreshed states."""
+    if penalty == 0:
+        return len(fit.steps)
+    numbers = [m for m, step in enumerate(fit.steps, 1) if step.refreshed]
+    numbers = numbers or list(range(1, len(fit.steps) + 1))
+    criterion = {
+        m: fit.steps[m - 1].loss + penalty * trace_of_root(fit.steps[m - 1].W) for m in numbers
+    }
+    return min(criterion, key=lambda m: (criterion[m], m), default=0)
+
+
+def final_metric(
+    fit: LiteralFit, start_terms: list[int], prune: int | str | None
+) -> dict[tuple[Term, Term], float]:
+    """The chosen W, pruned, by pairs of terms in the original columns; zeros left out."""
+    W = fit.metric(fit.best)
+    if not W.any():
+        return {((j,), (j,)): 1.0 for j in fit.kept}
+    used = np.flatnonzero(np.diag(W) > 0).tolist()
+    terms = {t: set(fit.features.terms[t]) for t in used}
+    if prune is None or fit.best == 0:
+        kept = used
+    else:
+        columns = _staying(fit, start_terms, prune, W, terms)
+        kept = [t for t in used if terms[t] <= columns] or used
+    return {
+        (fit.original(a), fit.original(b)): float(W[a, b]) for a in kept for b in kept if W[a, b]
+    }
+
+
+def _staying(
+    fit: LiteralFit, start_terms: list[int], prune: int | str, W: Array, terms: dict[int, set[int]]
+) -> set[int]:
+    """The columns that pruning leaves."""
+    every = {j for columns in terms.values() for j in columns}
+    if prune == "auto":
+        uses = [
+            {j for t in step.support for j in fit.features.terms[t]}
+            for step in fit.steps[: fit.best]
+        ]
+        from_start = {j for t in start_terms for j in fit.features.terms[t]}
+        return {j for j in every if sum(j in use for use in uses) >= RECURRENCES} | from_start
+    share = {
+        j: math.fsum(W[t, t] / len(columns) for t, columns in terms.items() if j in columns)
+        for j in every
+    }
+    return set(sorted(every, key=lambda j: (-share[j], j))[: int(prune)])

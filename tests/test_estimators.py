@@ -1,0 +1,637 @@
+"""What a fit leaves behind and what its methods return, against their definitions."""
+
+from __future__ import annotations
+
+import doctest
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.spatial.distance import cdist
+from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
+
+from metricboost import SDist, SDistClassifier, SparseMetric
+from metricboost.datasets import make_double_ring, make_madelon, make_xor
+from metricboost.engines import native_available
+from metricboost.estimators import _classifier, _sdist
+
+BOTH = pytest.mark.parametrize("cls", [SDist, SDistClassifier])
+CLASSIFIERS = pytest.mark.parametrize(
+    "params",
+    [
+        {"classifier": "margin"},
+        {"classifier": "margin", "n_neighbors_predict": 1},
+        {"classifier": "knn"},
+        {"classifier": "knn", "n_neighbors_predict": 4},  # votes may be tied
+    ],
+    ids=lambda params: "-".join(map(str, params.values())),
+)
+QUIET = pytest.mark.filterwarnings("ignore:No step was accepted")
+
+
+def sdist(cls=SDistClassifier, **params):
+    return cls(**{"max_iter": 25, "random_state": 0, **params})
+
+
+@pytest.fixture(scope="module")
+def xor():
+    return make_xor(300, 8, informative=2, random_state=1)
+
+
+@pytest.fixture(scope="module")
+def train(xor):
+    return xor[0][:200], xor[1][:200]
+
+
+@pytest.fixture(scope="module")
+def unseen(xor):
+    return xor[0][200:]
+
+
+@pytest.fixture(scope="module")
+def fitted(train):
+    return sdist().fit(*train)
+
+
+@pytest.fixture(scope="module")
+def unpruned(train):
+    return sdist(prune=None).fit(*train)
+
+
+def variables(model):
+    return set(np.flatnonzero(model.feature_importances_).tolist())
+
+
+def distances_agree(a, b, X, **tolerance):
+    """Whether two metrics give the same distances (their embeddings may be rotated)."""
+    half = len(X) // 2
+    pairs = X[:half], X[half : 2 * half]
+    assert_allclose(a.pair_distance(*pairs), b.pair_distance(*pairs), **tolerance)
+
+
+def margins(embedding, y, k):
+    """The margins of training rows from their definition: k nearest rows of each class."""
+    squared = cdist(embedding, embedding, "sqeuclidean")
+    np.fill_diagonal(squared, np.inf)
+    same = y[:, None] == y
+    near = [np.sort(np.where(own, squared, np.inf), axis=1)[:, :k] for own in (same, ~same)]
+    return near[1].mean(axis=1) - near[0].mean(axis=1)
+
+
+# --- fitted attributes
+
+
+@BOTH
+def test_fitted_attributes(cls, train):
+    """Their types and ranges."""
+    model = sdist(cls).fit(*train)
+    assert isinstance(model.metric_, SparseMetric)
+    assert_array_equal(model.classes_, [0, 1])
+    assert model.n_features_in_ == 8
+    assert 1 <= model.n_iter_ <= 25
+    assert model.best_iter_ == len(model.path_)
+    assert model.metric_.n_features == 8
+
+
+def test_the_path_has_one_row_per_accepted_step(fitted):
+    """Attempts increase; the metric only grows, in rank, terms and complexity."""
+    path = fitted.path_
+    assert {"attempt", "loss", "complexity", "rank", "terms"} <= set(path.dtype.names)
+    assert len(path) > 3
+    assert path["attempt"][0] >= 1
+    assert path["attempt"][-1] <= fitted.n_iter_
+    assert (np.diff(path["attempt"]) >= 1).all()
+    for field in ("rank", "terms"):
+        assert (np.diff(path[field]) >= 0).all()
+    assert (np.diff(path["complexity"]) > 0).all()
+
+
+def test_the_path_ends_at_the_unpruned_metric(unpruned):
+    """Rank, terms and complexity (the sum of the singular values) are those of the metric."""
+    last, metric = unpruned.path_[-1], unpruned.metric_
+    assert last["rank"] == metric.rank
+    assert last["terms"] == len(metric.columns)
+    singular = np.linalg.svd(metric.components, compute_uv=False)
+    assert_allclose(last["complexity"], singular.sum(), rtol=1e-10)
+
+
+def test_loss_on_the_path_is_the_summed_exponential_loss(train):
+    """With a refresh at every step the loss follows from the embedding alone."""
+    model = sdist(refresh_every=1, n_neighbors=6, oob_gate=None).fit(*train)
+    found = [np.exp(-margins(Z, train[1], 6)).sum() for Z in model.staged_transform(train[0])]
+    assert len(found) > 3
+    assert_allclose(model.path_["loss"], found, rtol=1e-8)
+
+
+def test_loss_falls_without_bags_and_refreshes(train):
+    """On fixed neighbours and all rows every step lowers the loss, from n on."""
+    model = sdist(subsample=1.0, refresh_every=None, oob_gate=None).fit(*train)
+    loss = np.r_[200.0, model.path_["loss"]]
+    assert len(loss) == 26
+    assert (np.diff(loss) < 0).all()
+
+
+def test_importances(fitted):
+    """A term's weight W_aa is shared by its distinct columns; exact zeros for the unused."""
+    weight = np.diag(fitted.metric_.matrix())
+    expected = np.zeros(8)
+    for columns, share in zip(fitted.metric_.columns, weight):
+        for column in set(columns):
+            expected[column] += share / len(set(columns))
+    found = fitted.feature_importances_
+    assert_allclose(found, expected / expected.sum(), rtol=1e-12)
+    assert_allclose(found.sum(), 1)
+    unused = set(range(8)) - {column for term in fitted.metric_.columns for column in term}
+    assert unused
+    assert (found[sorted(unused)] == 0).all()
+
+
+def test_a_second_fit_forgets_the_first(train, unseen):
+    """Nothing of an earlier fit is left, not even a path that was looked at."""
+    model = sdist().fit(unseen, (unseen[:, 0] > 0).astype(int))
+    assert len(model.path_)
+    model.fit(*train)
+    fresh = sdist().fit(*train)
+    assert_array_equal(model.path_, fresh.path_)
+    assert_array_equal(model.predict(unseen), fresh.predict(unseen))
+
+
+# --- predictions
+
+
+@CLASSIFIERS
+def test_decision_function_agrees_with_predict(params, train, unseen):
+    """Positive exactly where ``classes_[1]`` is predicted."""
+    model = sdist(**params).fit(train[0], np.array(["a", "b"])[train[1]])
+    score = model.decision_function(unseen)
+    assert score.shape == (100,)
+    assert_array_equal(score > 0, model.predict(unseen) == "b")
+    assert 0 < (score > 0).mean() < 1
+
+
+@CLASSIFIERS
+def test_probabilities_agree_with_predict(params, train, unseen):
+    """Rows sum to 1, the larger share is the prediction, and the score orders the rows."""
+    model = sdist(**params).fit(*train)
+    proba = model.predict_proba(unseen)
+    assert proba.shape == (100, 2)
+    assert ((proba >= 0) & (proba <= 1)).all()
+    assert_allclose(proba.sum(axis=1), 1)
+    assert_array_equal(proba[:, 1] > 0.5, model.predict(unseen) == 1)
+    order = np.argsort(model.decision_function(unseen), kind="stable")
+    assert (np.diff(proba[order, 1]) >= 0).all()
+    with np.errstate(divide="ignore"):
+        assert_allclose(model.predict_log_proba(unseen), np.log(proba))
+
+
+def test_margin_is_the_difference_of_mean_squared_distances(fitted, train, unseen):
+    """To the nearest rows of the negative class less those of the positive."""
+    squared = cdist(fitted.transform(unseen), fitted.transform(train[0]), "sqeuclidean")
+    k = fitted.n_neighbors_predict_
+    near = [np.sort(squared[:, train[1] == c], axis=1)[:, :k].mean(axis=1) for c in (0, 1)]
+    assert_allclose(fitted.decision_function(unseen), near[0] - near[1], rtol=1e-9, atol=1e-12)
+
+
+def test_votes_are_those_of_nearest_neighbours(train, unseen):
+    """``classifier="knn"`` is scikit-learn's classifier on the embedding."""
+    model = sdist(classifier="knn", n_neighbors_predict=5).fit(*train)
+    oracle = KNeighborsClassifier(5).fit(model.transform(train[0]), train[1])
+    embedded = model.transform(unseen)
+    assert_array_equal(model.predict(unseen), oracle.predict(embedded))
+    assert_allclose(model.predict_proba(unseen), oracle.predict_proba(embedded))
+
+
+def test_kneighbors(fitted, train, unseen):
+    """The nearest training rows on the embedding, with distances, not squares."""
+    oracle = NearestNeighbors(n_neighbors=7, algorithm="brute").fit(fitted.transform(train[0]))
+    expected, expected_rows = oracle.kneighbors(fitted.transform(unseen))
+    distances, rows = fitted.kneighbors(unseen, n_neighbors=7)
+    assert_allclose(distances, expected, atol=1e-7)
+    assert_array_equal(rows, expected_rows)
+    assert_array_equal(fitted.kneighbors(unseen, 7, return_distance=False), rows)
+    assert fitted.kneighbors(unseen)[0].shape == (100, fitted.n_neighbors_predict_)
+
+
+@BOTH
+def test_pair_distance(cls, train, unseen):
+    """The norm of the difference of embeddings; the function of two rows is the same."""
+    model = sdist(cls).fit(*train)
+    a, b = unseen[:40], unseen[40:80]
+    expected = np.linalg.norm(model.transform(a) - model.transform(b), axis=1)
+    assert_allclose(model.pair_distance(a, b), expected)
+    assert_allclose(model.metric_.pair_distance(a, b), expected)
+    distance = model.get_metric()
+    assert_allclose([distance(x, y) for x, y in zip(a, b)], expected)
+    assert (expected > 0).all()
+
+
+def test_one_row_at_a_time(fitted, unseen):
+    """A row's prediction does not depend on the rows beside it."""
+    alone = [fitted.decision_function(row[None])[0] for row in unseen[:20]]
+    assert_allclose(alone, fitted.decision_function(unseen)[:20], rtol=1e-9, atol=1e-12)
+
+
+def test_more_neighbours_than_rows(train, unseen):
+    """More neighbours than a class has rows are all of its rows."""
+    largest = int(np.bincount(train[1]).max())
+    a = sdist(n_neighbors_predict=1000).fit(*train).decision_function(unseen)
+    b = sdist(n_neighbors_predict=largest).fit(*train).decision_function(unseen)
+    assert_allclose(a, b)
+
+
+def test_number_of_neighbours_is_chosen_by_leave_one_out(fitted, train):
+    """The automatic choice has the smallest leave-one-out error of the four."""
+    X, y = train
+    wrong = {k: (margins(fitted.transform(X), y, k) < 0).mean() for k in (3, 5, 10, 20)}
+    assert wrong[fitted.n_neighbors_predict_] == min(wrong.values())
+    assert max(wrong.values()) > min(wrong.values())
+    assert sdist(n_neighbors_predict=7).fit(X, y).n_neighbors_predict_ == 7
+
+
+# --- stages and truncation
+
+
+def test_stages_end_at_the_unpruned_model(fitted, unpruned, unseen):
+    """One stage an accepted step; the last is the model before pruning."""
+    stages = list(fitted.staged_transform(unseen))
+    assert [stage.shape[1] for stage in stages] == fitted.path_["rank"].tolist()
+    assert_allclose(stages[-1], unpruned.transform(unseen), atol=1e-10)
+    predictions = list(fitted.staged_predict(unseen))
+    assert len(predictions) == len(stages)
+    assert_array_equal(predictions[-1], unpruned.predict(unseen))
+
+
+@pytest.mark.parametrize("params", [{}, {"max_features": "sqrt"}, {"refresh_every": 2}])
+@pytest.mark.parametrize("max_iter", [3, 11, 20])
+def test_a_shorter_fit_is_the_beginning_of_a_longer(params, max_iter, train, unseen):
+    """The same steps, the same losses, the same metric: nothing depends on what is to come."""
+    params = {"prune": None, "oob_gate": 0.0, **params}
+    long = sdist(**params).fit(*train)
+    short = sdist(max_iter=max_iter, **params).fit(*train)
+    m = int((long.path_["attempt"] <= max_iter).sum())
+    assert 0 < m < len(long.path_)
+    assert_array_equal(short.path_, long.path_[:m])
+    stages = list(long.staged_transform(unseen))
+    assert_array_equal(short.transform(unseen), stages[m - 1])
+
+
+def test_the_penalty_stops_earlier(train, unseen):
+    """A large complexity penalty takes the first step, none takes them all."""
+    strict = sdist(complexity_penalty=1e9, refresh_every=None, prune=None).fit(*train)
+    assert strict.best_iter_ == 1
+    assert len(strict.path_) > 3
+    assert_allclose(strict.transform(unseen), next(strict.staged_transform(unseen)))
+
+
+def test_the_penalty_minimises_its_criterion(train):
+    """loss + penalty * complexity is smallest at ``best_iter_``."""
+    path = sdist(refresh_every=None).fit(*train).path_
+    penalty = (path["loss"][3] - path["loss"][-3]) / np.ptp(path["complexity"][3:-2])
+    model = sdist(complexity_penalty=penalty, refresh_every=None).fit(*train)
+    criterion = model.path_["loss"] + penalty * model.path_["complexity"]
+    assert model.best_iter_ == np.argmin(criterion) + 1
+    assert 1 < model.best_iter_ < len(model.path_)
+
+
+# --- golden answers for fixed seeds, with the default parameters
+
+
+def error(model, X, y, n_train):
+    model.fit(X[:n_train], y[:n_train])
+    return 1 - model.score(X[n_train:], y[n_train:])
+
+
+def test_golden_xor():
+    """The interaction of the two columns that matter weighs most; the Bayes error is 0.148."""
+    X, y, info = make_xor(600, 30, informative=2, random_state=0, return_info=True)
+    model = SDistClassifier(random_state=0)
+    assert error(model, X, y, 300) < 0.2
+    assert set(model.metric_.terms[0].columns) == set(info.informative)
+    assert len(variables(model)) <= 10
+    assert model.feature_importances_[info.informative].sum() > 0.8
+
+
+def test_golden_double_ring():
+    """The squares of the two columns that matter weigh most; the Bayes error is 0.150."""
+    X, y, info = make_double_ring(600, 30, informative=2, random_state=0, return_info=True)
+    model = SDistClassifier(random_state=0)
+    assert error(model, X, y, 300) < 0.21
+    squares = {term.columns for term in model.metric_.terms[:2]}
+    assert squares == {(j, j) for j in info.informative}
+
+
+def test_golden_madelon():
+    """Only relevant columns among 50 are kept, and clusters are told apart."""
+    X, y, info = make_madelon(
+        800, 50, n_informative=3, n_redundant=3, return_info=True, random_state=0
+    )
+    model = SDistClassifier(random_state=0)
+    assert error(model, X, y, 400) < 0.13
+    assert model.feature_importances_[info.relevant].sum() > 0.9
+
+
+# --- what must not matter
+
+
+@pytest.mark.parametrize("classifier", ["margin", "knn"])
+def test_swapped_labels_give_the_same_metric(classifier, train, unseen):
+    """And the opposite scores."""
+    X, y = train
+    a = sdist(classifier=classifier).fit(X, y)
+    b = sdist(classifier=classifier).fit(X, 1 - y)
+    assert_allclose(a.transform(unseen), b.transform(unseen), atol=1e-12)
+    assert_allclose(a.decision_function(unseen), -b.decision_function(unseen), atol=1e-12)
+
+
+@pytest.mark.skipif(not native_available(), reason="the C++ kernels were not built")
+@pytest.mark.parametrize("params", [{}, {"max_degree": 1}, {"max_degree": 3, "oob_gate": None}])
+def test_engines_agree(params, train, unseen):
+    """The C++ kernels take the same steps as NumPy and give the same distances."""
+    a, b = (sdist(engine=engine, **params).fit(*train) for engine in ("numpy", "native"))
+    assert a.metric_.columns == b.metric_.columns
+    assert_array_equal(a.path_["attempt"], b.path_["attempt"])
+    assert_allclose(a.path_["loss"], b.path_["loss"], rtol=1e-8)
+    assert_allclose(a.transform(unseen), b.transform(unseen), atol=1e-8)
+    assert_allclose(a.decision_function(unseen), b.decision_function(unseen), atol=1e-8)
+
+
+# --- weights
+
+
+@pytest.fixture(scope="module")
+def weight():
+    rng = np.random.default_rng(0)
+    return rng.uniform(0.1, 3, 200) * (rng.random(200) < 0.8)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "params", [{}, {"class_weight": "balanced"}, {"complexity_penalty": 1.0, "oob_gate": None}]
+)
+def test_rows_without_weight_are_as_if_removed(cls, params, train, unseen, weight):
+    """The same path, losses included, and the same metric."""
+    X, y = train
+    kept = weight > 0
+    a = sdist(cls, **params).fit(X, y, sample_weight=weight)
+    b = sdist(cls, **params).fit(X[kept], y[kept], sample_weight=weight[kept])
+    assert a.best_iter_ == b.best_iter_
+    assert_allclose(a.transform(unseen), b.transform(unseen), atol=1e-10)
+    assert_allclose(a.path_["loss"], b.path_["loss"], rtol=1e-10)
+
+
+def test_rows_without_weight_do_not_vote(train, unseen, weight):
+    """Nor are they neighbours of a new row."""
+    X, y = train
+    kept = weight > 0
+    a = sdist().fit(X, y, sample_weight=weight)
+    b = sdist().fit(X[kept], y[kept], sample_weight=weight[kept])
+    assert_allclose(a.decision_function(unseen), b.decision_function(unseen), atol=1e-10)
+    assert_allclose(a.kneighbors(unseen)[0], b.kneighbors(unseen)[0], atol=1e-10)
+
+
+@pytest.mark.parametrize("factor", [1e-300, 3.0, 1e300])
+def test_the_scale_of_the_weights_does_not_matter(factor, train, weight):
+    """Weights are normalised to sum to the number of rows."""
+    a = sdist().fit(*train, sample_weight=weight)
+    b = sdist().fit(*train, sample_weight=weight * factor)
+    assert_allclose(a.path_["loss"], b.path_["loss"], rtol=1e-10)
+    assert a.metric_.columns == b.metric_.columns
+
+
+def test_weights_matter(train):
+    """Weighing the first half of the rows ten times as much changes what is learned."""
+    plain = sdist().fit(*train)
+    weighted = sdist().fit(*train, sample_weight=np.repeat([10.0, 1.0], 100))
+    assert not np.array_equal(plain.path_["weight"][:3], weighted.path_["weight"][:3])
+
+
+@BOTH
+@pytest.mark.parametrize("class_weight", ["balanced", {0: 1.0, 1: 3.0}])
+def test_class_weights_are_sample_weights(cls, class_weight, train, unseen):
+    """Both spellings give the same model; they multiply with weights of the rows."""
+    rows = np.r_[np.flatnonzero(train[1] == 0)[:60], np.flatnonzero(train[1] == 1)[:90]]
+    X, y = train[0][rows], train[1][rows]
+    own = np.random.default_rng(0).uniform(0.5, 2, 150)
+    each = {0: 150 / 120, 1: 150 / 180} if class_weight == "balanced" else class_weight
+    explicit = own * np.array([each[label] for label in y])
+    a = sdist(cls, class_weight=class_weight, oob_gate=0.0).fit(X, y, sample_weight=own)
+    b = sdist(cls, oob_gate=0.0).fit(X, y, sample_weight=explicit)
+    plain = sdist(cls, oob_gate=0.0).fit(X, y, sample_weight=own)
+    assert_allclose(a.transform(unseen), b.transform(unseen), atol=1e-10)
+    assert_allclose(a.path_["loss"], b.path_["loss"])
+    assert not np.array_equal(a.path_["loss"][:1], plain.path_["loss"][:1])
+
+
+def test_class_weights_go_by_label(train):
+    """A dictionary is keyed by the labels themselves."""
+    X, y = train
+    a = sdist(class_weight={"no": 1.0, "yes": 4.0}).fit(X, np.array(["no", "yes"])[y])
+    b = sdist(class_weight={0: 1.0, 1: 4.0}).fit(X, y)
+    assert_array_equal(a.path_, b.path_)
+
+
+# --- parameters
+
+
+@QUIET
+@pytest.mark.parametrize("init", ["identity", np.eye(8)], ids=["word", "matrix"])
+def test_identity_start(init, train, unseen):
+    """All columns alike, then what boosting adds; the word is the identity matrix."""
+    X, y = train
+    model = sdist(init=init, oob_gate=1.0, prune=None).fit(X, y)
+    assert model.best_iter_ > 0
+    start = sdist(init=init, oob_gate=1e6).fit(X, y)
+    assert start.best_iter_ == 0
+    standard = (unseen - X.mean(axis=0)) / X.std(axis=0)
+    expected = np.linalg.norm(standard[:50] - standard[50:], axis=1)
+    assert_allclose(start.pair_distance(unseen[:50], unseen[50:]), expected)
+    assert (model.pair_distance(unseen[:50], unseen[50:]) >= expected - 1e-9).all()
+    assert variables(model) == set(range(8))
+
+
+def test_zero_matrix_is_no_start(train, unseen, fitted):
+    """``init="zero"`` is the zero matrix."""
+    model = sdist(init=np.zeros((8, 8))).fit(*train)
+    assert_allclose(model.path_["loss"], fitted.path_["loss"])
+    distances_agree(model, fitted, unseen)
+
+
+@QUIET
+def test_start_from_a_matrix(train, unseen):
+    """A given matrix refers to the standardised columns."""
+    X, y = train
+    root = np.random.default_rng(0).standard_normal((8, 3))
+    model = sdist(init=root @ root.T, oob_gate=1e6).fit(X, y)
+    embedded = (unseen - X.mean(axis=0)) / X.std(axis=0) @ root
+    expected = np.linalg.norm(embedded[:50] - embedded[50:], axis=1)
+    assert_allclose(model.pair_distance(unseen[:50], unseen[50:]), expected)
+    assert model.metric_.rank == 3
+
+
+@QUIET
+def test_start_from_a_metric(train, xor, unseen, fitted):
+    """A given metric is taken as it is, constants included, on other rows too."""
+    start = fitted.metric_
+    kept = sdist(init=start, oob_gate=1e6).fit(xor[0][100:], xor[1][100:])
+    assert kept.best_iter_ == 0
+    distances_agree(kept, fitted, unseen, rtol=1e-9, atol=1e-12)
+    grown = sdist(init=start, oob_gate=0.0, prune=None).fit(xor[0][100:], xor[1][100:])
+    assert grown.best_iter_ > 0
+    a, b = unseen[:50], unseen[50:]
+    assert (grown.pair_distance(a, b) >= fitted.pair_distance(a, b) - 1e-9).all()
+    assert {term.columns for term in start.terms} <= {t.columns for t in grown.metric_.terms}
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_prune_keeps_the_heaviest_variables(size, train, unpruned):
+    """As many as asked for, those with the largest share, and the weights they had."""
+    model = sdist(prune=size).fit(*train)
+    heaviest = np.argsort(-unpruned.feature_importances_)[:size]
+    assert len(variables(unpruned)) > size
+    assert variables(model) == set(heaviest.tolist())
+    before = {term.columns: term.weight for term in unpruned.metric_.terms}
+    for term in model.metric_.terms:
+        assert_allclose(term.weight, before[term.columns], rtol=1e-8)
+
+
+def test_prune_to_more_than_there_are(train, unseen, unpruned):
+    """Keeping more variables than were used keeps all."""
+    distances_agree(sdist(prune=8).fit(*train), unpruned, unseen, atol=1e-12)
+
+
+def test_automatic_pruning_drops_what_one_step_used(train, fitted, unpruned):
+    """No variable is new, and each of those kept was worth more than one step."""
+    assert variables(fitted) <= variables(unpruned)
+    X, y = make_madelon(500, 40, n_informative=3, n_redundant=0, random_state=2)
+    auto, off = (sdist(prune=prune, oob_gate=1.0).fit(X, y) for prune in ("auto", None))
+    assert variables(auto) < variables(off)
+
+
+@pytest.mark.parametrize("max_degree", [1, 2, 3])
+def test_degree_is_capped(max_degree, train):
+    """``max_degree=1`` learns a linear metric; higher caps are reached and never passed."""
+    model = sdist(max_degree=max_degree, oob_gate=None, prune=None, max_iter=40).fit(*train)
+    assert max(len(term) for term in model.metric_.columns) == max_degree
+
+
+def test_a_linear_metric_is_linear(train):
+    """Moving both rows by the same amount does not change their distance."""
+    X, y = train
+    model = sdist(max_degree=1).fit(X, y)
+    shift = np.linspace(-5, 5, 8)
+    a, b = X[:80], X[80:160]
+    assert_allclose(model.pair_distance(a + shift, b + shift), model.pair_distance(a, b))
+
+
+@pytest.mark.parametrize("n_nonzero", [1, 0.1, 3, 1.0])
+def test_steps_are_sparse(n_nonzero, train):
+    """A first step combines n_nonzero terms; a float is their share of the candidates."""
+    params = {"oob_gate": None, "max_iter": 1, "max_degree": 1, "prune": None}
+    model = sdist(n_nonzero=n_nonzero, **params).fit(*train)
+    kappa = n_nonzero if isinstance(n_nonzero, int) else max(1, round(n_nonzero * 8))
+    assert len(model.metric_.columns) == kappa
+    assert model.metric_.rank == 1
+
+
+@QUIET
+def test_the_gate_decides(train):
+    """A higher gate accepts fewer steps; a hopeless one ends the fit after 30 attempts."""
+    accepted = [
+        len(sdist(oob_gate=gate, max_iter=100).fit(*train).path_) for gate in (None, 2.0, 4.0, 1e6)
+    ]
+    assert accepted[0] == 100
+    assert accepted == sorted(accepted, reverse=True)
+    assert accepted[-1] == 0
+    assert sdist(oob_gate=1e6, max_iter=100).fit(*train).n_iter_ == 30
+
+
+def test_refreshes_are_counted_in_accepted_steps(train):
+    """Every third accepted step, or never."""
+    path = sdist(refresh_every=3).fit(*train).path_
+    assert_array_equal(path["refreshed"], np.arange(1, len(path) + 1) % 3 == 0)
+    assert not sdist(refresh_every=None).fit(*train).path_["refreshed"].any()
+
+
+@QUIET
+def test_without_standardisation_columns_are_as_given(train):
+    """``standardize=False`` neither centres nor scales."""
+    X, y = train
+    model = sdist(standardize=False, oob_gate=1e6).fit(X, y)
+    assert_allclose(
+        model.pair_distance(X[:50], X[50:100]), np.linalg.norm(X[:50] - X[50:100], axis=1)
+    )
+
+
+def test_screening_finds_a_pair_among_noise():
+    """Without marginal effects only screening makes the product a candidate in time."""
+    X, y, info = make_xor(200, 100, informative=2, random_state=3, return_info=True)
+    found = [
+        set(sdist(SDist, screen_pairs=pairs, oob_gate=None, max_iter=3).fit(X, y).metric_.columns)
+        for pairs in ("auto", 5, 0)
+    ]
+    pair = tuple(sorted(info.informative.tolist()))
+    assert [pair in columns for columns in found] == [True, True, False]
+
+
+# --- separable classes
+
+
+@pytest.mark.parametrize("gap", [3.0, 100.0, 1e6])
+@pytest.mark.parametrize("params", [{}, {"subsample": 1.0, "oob_gate": None, "learning_rate": 1.0}])
+def test_separable_classes(gap, params):
+    """No step weight runs away: everything stays finite, and the classes are told apart."""
+    X = np.random.default_rng(0).standard_normal((80, 4))
+    y = np.repeat([0, 1], 40)
+    X[:, 1] += gap * y
+    model = sdist(max_iter=100, n_neighbors=10, **params).fit(X, y)
+    for field in ("weight", "loss", "complexity"):
+        assert np.isfinite(model.path_[field]).all()
+    assert np.isfinite(model.transform(X)).all()
+    assert np.isfinite(model.predict_proba(X)).all()
+    assert len(model.path_)
+    assert np.argmax(model.feature_importances_) == 1
+    assert model.score(X, y) > 0.95
+
+
+# --- the progress line
+
+
+@BOTH
+def test_progress_line(cls, train, capsys):
+    """Attempts, accepted steps, loss, terms and time left on standard error, ending the line."""
+    model = sdist(cls, verbose=1).fit(*train)
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.endswith("\n")
+    last = captured.err.split("\r")[-1]
+    assert f"{model.n_iter_}/25" in last
+    assert f"accepted {len(model.path_)}" in last
+    assert f"loss {model.path_['loss'][-1]:.4g}" in last
+    assert f"terms {model.path_['terms'][-1]}" in last
+    assert "s left" in last
+
+
+@QUIET
+def test_progress_line_with_nothing_accepted(train, capsys):
+    """There is no loss to show then, and still a line."""
+    sdist(verbose=1, oob_gate=1e6).fit(*train)
+    assert "accepted 0" in capsys.readouterr().err
+
+
+@BOTH
+def test_silent_by_default(cls, train, capsys):
+    """Nothing is written."""
+    sdist(cls).fit(*train)
+    captured = capsys.readouterr()
+    assert captured.out + captured.err == ""
+
+
+# --- documentation
+
+
+@pytest.mark.parametrize("module", [_sdist, _classifier])
+def test_examples_run(module):
+    """The examples in the docstrings are true."""
+    result = doctest.testmod(module)
+    assert result.attempted > 0
+    assert result.failed == 0

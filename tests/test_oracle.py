@@ -1,0 +1,550 @@
+"""The NumPy engine against the paper written out: explicit D_i, A, W, full sorting, double loops.
+
+Each option of a fit alone, then all of them together: the same matrix A at every attempt, the same
+xi, weights, margins, complexities, terms in the same order, and the same chosen metric.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any
+
+import literal
+import numpy as np
+import pytest
+
+from metricboost import SparseMetric
+from metricboost.boosting import (
+    BoostingOptions,
+    Learned,
+    LearningOptions,
+    Path,
+    graph,
+    learn,
+    loop,
+)
+from metricboost.boosting.graph import LaplacianForm, PanelForm, QuadraticForm, SignedGraph
+from metricboost.boosting.line_search import step_weight
+from metricboost.boosting.neighborhoods import class_neighborhoods
+from metricboost.boosting.terms import Candidates
+from metricboost.engines import get_engine
+
+Array = literal.Array
+RTOL = 1e-8
+
+
+def relative_error(found: Any, expected: Any) -> float:
+    """The largest deviation over the largest entry."""
+    found, expected = np.asarray(found, dtype=float), np.asarray(expected, dtype=float)
+    assert found.shape == expected.shape
+    scale = np.abs(expected).max(initial=0.0)
+    return float(np.abs(found - expected).max(initial=0.0) / (scale if scale > 0 else 1.0))
+
+
+# --- data and cases
+
+
+def table(n: int, p: int) -> tuple[Array, Array]:
+    """A linear signal, an interaction and a spread; the last column is constant."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, p)) * rng.uniform(0.5, 3.0, p) + rng.normal(size=p)
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    signal = Z[:, 0] + 1.5 * Z[:, 1] * Z[:, 2] + 0.7 * (Z[:, 2] ** 2 - 1)
+    positive = signal + 0.3 * rng.normal(size=n) > 0
+    X[:, p - 1] = 3.25
+    return X, positive
+
+
+def binary_table(n: int, p: int) -> tuple[Array, Array]:
+    """The same with a balanced binary first column, whose square does not vary.
+
+    Only for degree 2: beyond it, products with that square repeat other candidates' columns, and
+    no rule says which of two equal columns a step takes.
+    """
+    X, positive = table(n, p)
+    X[:, 0] = X[:, 0] > np.median(X[:, 0])
+    return X, positive
+
+
+def spread_table(n: int, p: int) -> tuple[Array, Array]:
+    """Classes that differ only in second moments: one spread, two correlations."""
+    rng = np.random.default_rng(1)
+    positive = rng.permutation(np.arange(n) % 2 == 0)
+    sign = np.where(positive, 1.0, -1.0)
+    X = rng.normal(size=(n, p))
+    X[:, 0] *= np.where(positive, 3.0, 0.7)
+    X[:, 2] = sign * X[:, 1] + 0.3 * X[:, 2]
+    X[:, 4] = sign * X[:, 3] + 0.8 * X[:, 4]
+    return X, positive
+
+
+@dataclass(frozen=True)
+class Case:
+    """A fit to follow, and how many of its steps must really be accepted."""
+
+    name: str
+    boosting: dict[str, Any] = field(default_factory=dict)
+    learning: dict[str, Any] = field(default_factory=dict)
+    n: int = 50
+    p: int = 9
+    table: Callable[[int, int], tuple[Array, Array]] = table
+    rare: int = 0  # rows of the positive class, 0 for as drawn
+    weighted: bool = False
+    form: str = "formed"  # or "factored" or "applied": how A is held
+    accepted: int = 30
+
+    def data(self) -> tuple[Array, Array, Array]:
+        X, positive = self.table(self.n, self.p)
+        if self.rare:
+            drop = np.flatnonzero(positive)[self.rare :]
+            X, positive = np.delete(X, drop, axis=0), np.delete(positive, drop)
+        weight = np.ones(len(X))
+        if self.weighted:
+            weight = np.random.default_rng(9).uniform(0.2, 3.0, len(X))
+            weight *= len(X) / weight.sum()
+        return X, positive, weight
+
+    def options(self) -> LearningOptions:
+        boosting = BoostingOptions(**{**BOOSTING, **self.boosting})
+        return LearningOptions(**{**LEARNING, **self.learning, "boosting": boosting})
+
+
+BOOSTING: dict[str, Any] = {
+    "max_iter": 36, "n_neighbors": 4, "n_nonzero": 3, "learning_rate": 0.1, "subsample": 1.0,
+    "max_features": None, "refresh_every": None, "oob_gate": None, "seed": 7,
+}  # fmt: skip
+LEARNING: dict[str, Any] = {
+    "max_degree": 1, "screen_pairs": 0, "prune": None, "complexity_penalty": 0.0,
+    "standardize": True, "init": "zero",
+}  # fmt: skip
+
+
+def start_matrix(p: int) -> Array:
+    """A full-rank start over the columns."""
+    B = np.random.default_rng(3).normal(size=(p, p))
+    return 0.01 * (B @ B.T)
+
+
+def start_metric(p: int) -> SparseMetric:
+    """A metric with constants of its own, one column and one product."""
+    rng = np.random.default_rng(4)
+    return SparseMetric(
+        [(1, 4), (0,), (2,)],
+        0.2 * rng.normal(size=(2, 3)),
+        rng.normal(size=p),
+        rng.uniform(0.5, 2.0, p),
+        [0.1, 0.0, 0.0],
+        [1.3, 1.0, 1.0],
+    )
+
+
+ALL_ON: dict[str, Any] = {
+    "boosting": {"subsample": 0.6, "max_features": 0.8, "refresh_every": 8, "oob_gate": 0.0,
+                 "n_nonzero": 0.2, "max_iter": 70, "learning_rate": 0.05},
+    "learning": {"max_degree": 3, "screen_pairs": "auto", "prune": "auto",
+                 "complexity_penalty": 0.5},
+}  # fmt: skip
+
+CASES = [
+    Case("linear"),
+    Case("degree 2", learning={"max_degree": 2}),
+    Case("degree 2, applied", learning={"max_degree": 2}, form="applied"),
+    Case("degree 2, factored", learning={"max_degree": 2}, form="factored"),
+    Case("degree 4", learning={"max_degree": 4}, p=6),
+    Case("subsample", {"subsample": 0.5}, {"max_degree": 2}),
+    Case("panel of sqrt", {"max_features": "sqrt"}, {"max_degree": 2}),
+    Case("constant product", {"refresh_every": 6}, {"max_degree": 2}, table=binary_table),
+    Case("panel of 5", {"max_features": 5}, {"max_degree": 2}),
+    Case("panel of 70%, factored", {"max_features": 0.7}, {"max_degree": 2}, form="factored"),
+    Case("refresh", {"refresh_every": 3}, {"max_degree": 2}),
+    Case("refresh, rotated", {"refresh_every": 10, "max_iter": 80}, accepted=70),
+    Case("gate", {"oob_gate": 0.7, "subsample": 0.6, "max_iter": 90, "learning_rate": 0.02},
+         {"max_degree": 2}),
+    Case("gate without bag", {"oob_gate": 2.5}),
+    Case("gate that admits nothing", {"oob_gate": 2.5, "subsample": 0.5}, accepted=0),
+    Case("screening", learning={"max_degree": 2, "screen_pairs": "auto"}, table=spread_table),
+    Case("screening, 2 pairs", learning={"max_degree": 2, "screen_pairs": 2}, table=spread_table),
+    Case("prune", {"max_features": 8, "n_nonzero": 1}, {"prune": "auto"}, p=40),
+    Case("prune to 2", learning={"max_degree": 2, "prune": 2}),
+    Case("penalty", learning={"max_degree": 2, "complexity_penalty": 20.0}),
+    Case("penalty, refresh", {"refresh_every": 5}, {"complexity_penalty": 3.0}),
+    Case("identity", {"max_iter": 50}, {"max_degree": 2, "init": "identity"}),
+    Case("matrix", {"max_iter": 50}, {"max_degree": 2, "init": start_matrix(9)}),
+    Case("metric", {"refresh_every": 5}, {"max_degree": 2, "init": start_metric(9)}),
+    Case("weights", learning={"max_degree": 2}, weighted=True),
+    Case("rho", {"n_nonzero": 0.3}, {"max_degree": 2}),
+    Case("kappa 1", {"n_nonzero": 1}, {"max_degree": 2}),
+    Case("kappa beyond panel", {"n_nonzero": 20}),
+    Case("as given", learning={"max_degree": 2, "standardize": False}),
+    Case("rare class", {"n_neighbors": 10}, {"max_degree": 2}, rare=6),
+    Case("all on", **ALL_ON, p=6, weighted=True),
+    Case("all on, matrix", ALL_ON["boosting"],
+         {**ALL_ON["learning"], "init": start_matrix(6), "prune": 3}, p=6, weighted=True, rare=15),
+    Case("all on, metric, applied", {**ALL_ON["boosting"], "max_features": None},
+         {**ALL_ON["learning"], "init": start_metric(6)}, p=6, weighted=True, form="applied"),
+]  # fmt: skip
+
+
+# --- following a fit
+
+
+@dataclass
+class Seen:
+    """What passed through the loop at one attempt."""
+
+    margins: Array
+    form: QuadraticForm | None = None
+    A: Array | None = None
+    diagonal: Array | None = None
+    bag_weights: Array | None = None
+    gain: Array | None = None
+    step_weight: float = 0.0
+
+
+@dataclass(repr=False)
+class Followed:
+    """A fit of the package beside the literal one."""
+
+    case: Case
+    learned: Learned
+    path: Path  # in candidate numbers, before columns were renumbered
+    candidates: Candidates
+    seen: list[Seen]
+    literal: literal.LiteralFit
+
+    def error(self, of: Callable[[Seen, literal.Attempt], float]) -> float:
+        """The largest error over the attempts."""
+        return max(of(seen, step) for seen, step in zip(self.seen, self.literal.attempts))
+
+
+def follow(case: Case) -> Followed:
+    """Run the package with its rooms' doors watched, then the literal algorithm."""
+    X, positive, weight = case.data()
+    options = case.options()
+    seen: list[Seen] = []
+    kept: dict[str, Any] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(graph, "DENSE_PANEL", 0 if case.form == "factored" else 10**6)
+        patch.setattr(graph, "SMALL_TABLE", 0 if case.form == "applied" else 10**6)
+        _watch(patch, seen, kept)
+        learned = learn(X, positive, weight, get_engine("numpy"), options)
+    expected = literal.learn(X, positive, weight, options)
+    return Followed(case, learned, kept["path"], kept["candidates"], seen, expected)
+
+
+def _watch(patch: pytest.MonkeyPatch, seen: list[Seen], kept: dict[str, Any]) -> None:
+    weights, eigenvector, search = loop._weights, loop.sparse_eigenvector, loop.step_weight
+    boost = loop.boost
+
+    def watched_weights(margins: Array, sample_weight: Array) -> Array:
+        seen.append(Seen(margins.copy()))
+        return weights(margins, sample_weight)
+
+    def watched_eigenvector(form: QuadraticForm, kappa: int) -> Any:
+        seen[-1].form = form
+        seen[-1].A = form.apply(np.arange(form.size)[:, None], np.ones((form.size, 1)))
+        seen[-1].diagonal = form.diagonal().copy()
+        return eigenvector(form, kappa)
+
+    def watched_search(u: Array, gain: Array) -> float:
+        seen[-1].bag_weights, seen[-1].gain = u.copy(), gain.copy()
+        seen[-1].step_weight = search(u, gain)
+        return seen[-1].step_weight
+
+    def watched_boost(candidates: Candidates, *args: Any) -> Path:
+        kept["candidates"], kept["path"] = candidates, boost(candidates, *args)
+        return kept["path"]
+
+    patch.setattr(loop, "_weights", watched_weights)
+    patch.setattr(loop, "sparse_eigenvector", watched_eigenvector)
+    patch.setattr(loop, "step_weight", watched_search)
+    # The function ``learn`` hides its module of the same name from attribute access.
+    patch.setattr(importlib.import_module("metricboost.boosting.learn"), "boost", watched_boost)
+
+
+@pytest.fixture(scope="module", params=CASES, ids=lambda case: case.name.replace(" ", "-"))
+def run(request: pytest.FixtureRequest) -> Followed:
+    return followed(request.param.name)
+
+
+@cache
+def followed(name: str) -> Followed:
+    return follow(next(case for case in CASES if case.name == name))
+
+
+# --- step by step
+
+
+def test_same_attempts_are_accepted(run: Followed) -> None:
+    """Thirty attempts or more, of which the case's number are accepted: the same in both."""
+    assert len(run.seen) == len(run.literal.attempts) >= 30
+    assert run.path.n_attempts == len(run.literal.attempts)
+    assert [s.attempt for s in run.path.steps] == [s.attempt for s in run.literal.steps]
+    assert len(run.path) >= run.case.accepted
+
+
+def test_same_matrix_on_the_panel(run: Followed) -> None:
+    """``A = sum u_i D_i`` over the bag: all of it, and its diagonal, at every attempt."""
+
+    def error(seen: Seen, step: literal.Attempt) -> float:
+        A = step.A * _factor(run, step)
+        return max(relative_error(seen.A, A), relative_error(seen.diagonal, A.diagonal()))
+
+    assert run.error(error) < RTOL
+
+
+def _factor(run: Followed, step: literal.Attempt) -> float:
+    """The package's weights are 1 for the row of the smallest margin; a scale changes nothing."""
+    return float(1 / (step.u / run.case.data()[2]).max())
+
+
+def test_the_form_that_was_meant(run: Followed) -> None:
+    """A is over a panel, formed or as two factors, or, where the case says so, only applied."""
+    kind = LaplacianForm if run.case.form == "applied" else PanelForm
+    assert all(isinstance(seen.form, kind) for seen in run.seen)
+
+
+def test_same_margins(run: Followed) -> None:
+    """``<D_i, W>`` of every row before every attempt, refreshed neighbours included."""
+    errors = [relative_error(s.margins, m) for s, m in zip(run.seen, run.literal.margins)]
+    assert max(errors) < RTOL
+
+
+def test_same_gains_and_weights_on_the_bag(run: Followed) -> None:
+    """``xi' D_i xi`` and ``u_i`` of the rows in the bag, and the w found from them, every time."""
+    draws = literal.Draws(
+        run.case.options().boosting.seed, len(run.seen[0].margins),
+        run.case.options().boosting.subsample, None,
+    )  # fmt: skip
+    for number, (seen, step) in enumerate(zip(run.seen, run.literal.attempts), 1):
+        bag = draws(number, 1)[0]
+        assert relative_error(seen.gain, step.gain[bag]) < RTOL
+        assert relative_error(seen.bag_weights, step.u[bag] * _factor(run, step)) < RTOL
+        w = run.case.options().boosting.learning_rate * seen.step_weight
+        assert w == pytest.approx(step.w, rel=RTOL, abs=0)
+
+
+def test_same_steps(run: Followed) -> None:
+    """Support, xi up to its sign, w and loss of every accepted step."""
+    for step, expected in zip(run.path.steps, run.literal.steps):
+        assert step.support.tolist() == expected.support
+        sign = np.sign(step.xi @ expected.xi)
+        assert relative_error(sign * step.xi, expected.xi) < RTOL
+        assert step.weight == pytest.approx(expected.w, rel=RTOL)
+        assert step.loss == pytest.approx(expected.loss, rel=RTOL)
+        assert step.refreshed == expected.refreshed
+
+
+def test_same_candidates_in_the_same_order(run: Followed) -> None:
+    """The candidate tuples, their standardised columns, and their numbers after each step."""
+    terms = [run.candidates.term(t) for t in range(len(run.candidates))]
+    assert terms == run.literal.features.terms
+    columns = run.candidates.columns(np.arange(len(terms)))
+    assert relative_error(columns, run.literal.features.phi()) < RTOL
+    sizes = [(s.n_terms, s.n_candidates) for s in run.path.steps]
+    assert sizes == [(s.n_selected, s.n_candidates) for s in run.literal.steps]
+
+
+def test_same_complexity(run: Followed) -> None:
+    """C_m, the trace of the root of W, before the first step, halfway and at the end."""
+    # The literal root of a zero eigenvalue is only as good as the root of its rounding.
+    tolerance = max(RTOL, 50 * float(np.sqrt(np.finfo(np.longdouble).eps)))
+    for m in {0, 1, len(run.path) // 2, len(run.path)} & set(range(len(run.path) + 1)):
+        expected = literal.trace_of_root(run.literal.metric(m))
+        assert run.path.factor(m).complexity() == pytest.approx(expected, rel=tolerance)
+
+
+def test_same_metric_after_every_step(run: Followed) -> None:
+    """W_m over the candidates, and it is positive semi-definite."""
+    for m in range(len(run.path) + 1):
+        expected = run.literal.metric(m).astype(float)
+        factor = run.path.factor(m)
+        W = np.zeros_like(expected)
+        W[np.ix_(factor.index, factor.index)] = factor.matrix @ factor.matrix.T
+        assert relative_error(W, expected) < RTOL
+        assert np.linalg.eigvalsh(W).min() >= -1e-12 * np.abs(W).max()
+
+
+def test_same_stop_and_same_final_metric(run: Followed) -> None:
+    """The chosen step, and W after pruning, by its terms in columns of the whole table."""
+    assert run.learned.best_iter == run.literal.best
+    metric = run.learned.metric(run.learned.factor, None)
+    W = metric.matrix()
+    found = {
+        (a, b): W[s, t] for s, a in enumerate(metric.columns) for t, b in enumerate(metric.columns)
+    }
+    expected = run.literal.final
+    assert {a for a, _ in found} == {a for a, _ in expected}
+    largest = max(expected.values())
+    for pair, value in found.items():
+        assert value == pytest.approx(expected.get(pair, 0.0), abs=RTOL * largest)
+
+
+def test_final_embedding_has_the_literal_distances(run: Followed) -> None:
+    """Distances of training rows under the returned metric are those of the literal W."""
+    metric = run.learned.metric(run.learned.factor, None)
+    X = run.case.data()[0]
+    terms = sorted({run.literal.original(t) for t in range(len(run.literal.features.terms))})
+    phi = {run.literal.original(t): column for t, column in enumerate(run.literal.features.columns)}
+    W = np.array([[run.literal.final.get((a, b), 0.0) for b in terms] for a in terms])
+    expected = literal.squared_distances(np.stack([phi[t] for t in terms], axis=1), W)
+    assert relative_error(metric.pairwise_distance(X) ** 2, expected) < RTOL
+
+
+# --- that the cases exercise what they name
+
+
+def test_screening_case_screens_pairs_in_literal_order() -> None:
+    """Spread and correlations are found, in the order and with the scores of the double loop."""
+    run = followed("screening")
+    _, positive, _ = run.case.data()
+    expected = literal.screened_pairs(run.literal.features.X, positive, run.case.p)
+    screening = run.learned.screening
+    assert screening is not None
+    assert screening.pairs == [pair for _, pair in expected]
+    assert {(0, 0), (1, 2), (3, 4)} <= set(screening.pairs)
+    assert relative_error(screening.scores, [score for score, _ in expected]) < 1e-12
+
+
+def test_number_of_pairs_is_a_cap() -> None:
+    """The best two of the pairs above the noise."""
+    capped, every = followed("screening, 2 pairs"), followed("screening")
+    assert capped.learned.screening is not None
+    assert every.learned.screening is not None
+    assert capped.learned.screening.pairs == every.learned.screening.pairs[:2]
+
+
+@pytest.mark.parametrize("name", ["prune", "prune to 2", "all on, matrix"])
+def test_pruning_cases_prune(name: str) -> None:
+    """Fewer terms in the chosen metric than in W at the best step."""
+    run = followed(name)
+    assert len(run.learned.factor.index) < len(run.learned.path.factor(run.learned.best_iter).index)
+
+
+@pytest.mark.parametrize("name", ["penalty", "penalty, refresh", "all on"])
+def test_penalty_cases_stop_early(name: str) -> None:
+    run = followed(name)
+    assert 0 < run.learned.best_iter < len(run.path)
+
+
+def test_gate_case_rejects_and_trims() -> None:
+    """Some attempts fail, and some steps keep fewer entries than kappa."""
+    run = followed("gate")
+    assert len(run.path) < run.path.n_attempts
+    assert {len(step.support) for step in run.path.steps} == {1, 2, 3}
+
+
+def test_rare_class_lowers_k() -> None:
+    """Six rows of one class: five neighbours within a class, six across."""
+    run = followed("rare class")
+    _, positive, _ = run.case.data()
+    found = class_neighborhoods(get_engine("numpy"), run.literal.features.X, positive, 10)
+    assert (found.same.shape[1], found.other.shape[1]) == (5, 6)
+
+
+def test_constant_product_is_a_zero_column() -> None:
+    """The square of a balanced binary column is a candidate of zeros, and no step uses it."""
+    run = followed("constant product")
+    assert (0, 0) in run.literal.features.terms
+    number = run.candidates.number((0, 0))
+    assert not run.candidates.columns(np.array([number])).any()
+    assert all(number not in step.support for step in run.path.steps)
+
+
+def test_rotation_case_outgrows_the_columns_kept() -> None:
+    """Eighty steps on eight columns: the embedding was rotated, and the margins still agree."""
+    assert len(followed("refresh, rotated").path) > 64
+
+
+# --- identities of the paper and of the design
+
+
+@pytest.fixture(scope="module")
+def parts() -> dict[str, Any]:
+    """Random features, neighbours of unequal k, weights, and all D_i."""
+    rng = np.random.default_rng(5)
+    X, positive = rng.normal(size=(40, 7)), rng.random(40) < 0.4
+    engine = get_engine("numpy")
+    near = class_neighborhoods(engine, X, positive, 5)
+    candidates = Candidates(X, engine, 2)
+    candidates.add([(0, 1), (2, 2), (3, 6)])
+    signed = SignedGraph(candidates, engine.graph(near.same, near.other[:, :3]))
+    phi = candidates.columns(np.arange(10))
+    D = literal.information_matrices(phi, near.same.tolist(), near.other[:, :3].tolist())
+    u = rng.exponential(size=40) * (rng.random(40) < 0.7)
+    return {"signed": signed, "phi": phi, "D": D, "u": u, "rng": rng}
+
+
+def test_laplacian_identity(parts: dict[str, Any]) -> None:
+    """``A v = sum_i r_i D_i v`` without any D_i: formed, applied, and as three passes."""
+    signed, phi, D, u = (parts[name] for name in ("signed", "phi", "D", "u"))
+    A = np.einsum("i,iab->ab", u, D)
+    v = parts["rng"].normal(size=10)
+    assert relative_error(signed.gram(np.arange(10), u), A) < 1e-12
+    assert (
+        relative_error(phi.T @ signed.graph.laplacian((phi @ v)[:, None], u)[:, 0], A @ v) < 1e-12
+    )
+    form = LaplacianForm(signed, u)
+    assert relative_error(form.apply(np.arange(10)[None, :], v[None, :])[0], A @ v) < 1e-12
+    assert relative_error(form.diagonal(), A.diagonal()) < 1e-12
+    index = np.array([1, 4, 8])
+    assert relative_error(form.block(index), A[np.ix_(index, index)]) < 1e-12
+
+
+def test_margins_are_inner_products(parts: dict[str, Any]) -> None:
+    """``<D_i, W>`` is the margin under any factor of W, and D_i's diagonal that of a column."""
+    signed, phi, D = (parts[name] for name in ("signed", "phi", "D"))
+    L = parts["rng"].normal(size=(10, 4))
+    assert relative_error(signed.margins(phi @ L), np.einsum("iab,ab->i", D, L @ L.T)) < 1e-12
+    diagonals = np.einsum("iaa->ia", D)
+    assert relative_error(signed.graph.column_margins(phi), diagonals) < 1e-12
+
+
+def test_slope_of_the_loss_is_the_quadratic_form(parts: dict[str, Any]) -> None:
+    """At w = 0 the loss along ``xi xi'`` falls by ``xi' A xi``: finite differences agree."""
+    D, u = parts["D"], parts["u"]
+    xi = parts["rng"].normal(size=10)
+    xi /= np.linalg.norm(xi)
+    gain = np.einsum("a,iab,b->i", xi, D, xi)
+    h = 1e-5
+    slope = ((u * np.exp(-h * gain)).sum() - (u * np.exp(h * gain)).sum()) / (2 * h)
+    assert -slope == pytest.approx(xi @ np.einsum("i,iab->ab", u, D) @ xi, rel=1e-7)
+
+
+def test_the_step_weight_is_a_stationary_point(parts: dict[str, Any]) -> None:
+    """Finite differences of the loss vanish at w, and w is lower than its neighbours."""
+    D, u = parts["D"], parts["u"]
+    xi = np.linalg.eigh(np.einsum("i,iab->ab", u, D))[1][:, -1]
+    gain = np.einsum("a,iab,b->i", xi, D, xi)
+    w = step_weight(u, gain)
+
+    def loss(at: float) -> float:
+        return float((u * np.exp(-at * gain)).sum())
+
+    assert w > 0
+    h = 1e-5 * w
+    assert abs(loss(w + h) - loss(w - h)) / (2 * h) < 1e-6 * float(u @ gain)
+    assert loss(w) < min(loss(0.99 * w), loss(1.01 * w))
+
+
+@pytest.mark.parametrize("name", ["all on", "gate", "refresh", "degree 2, applied"])
+def test_a_fit_cut_short_is_a_shorter_fit(name: str) -> None:
+    """Nothing depends on the attempts to come: the first steps are the same to the last bit."""
+    case = next(case for case in CASES if case.name == name)
+    X, positive, weight = case.data()
+    full = learn(X, positive, weight, get_engine("numpy"), case.options())
+    for attempts in (1, 7, 20):
+        boosting = replace(case.options().boosting, max_iter=attempts)
+        short = learn(
+            X, positive, weight, get_engine("numpy"), replace(case.options(), boosting=boosting)
+        )
+        steps = [step for step in full.path.steps if step.attempt <= attempts]
+        assert len(short.path) == len(steps)
+        for a, b in zip(short.path.steps, steps):
+            assert [short.terms[t] for t in a.support] == [full.terms[t] for t in b.support]
+            assert np.array_equal(a.xi, b.xi)
+            assert (a.attempt, a.weight, a.loss) == (b.attempt, b.weight, b.loss)
+            assert (a.n_terms, a.n_candidates) == (b.n_terms, b.n_candidates)
