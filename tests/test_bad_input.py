@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import warnings
+from importlib import import_module
 
 import numpy as np
 import pandas as pd
@@ -127,13 +130,19 @@ def nullable(X):
     return frame.assign(income=pd.array([None, *range(149)], dtype="Int64"))
 
 
+def nullable_objects(X):
+    """A column of Python objects, one of them pandas' NA."""
+    frame = pd.DataFrame(X, columns=NAMES)
+    return frame.assign(income=pd.Series([pd.NA, *range(149)], dtype=object))
+
+
 def null(X):
     """A polars column with a null."""
     frame = pl.DataFrame(X, schema=NAMES)
     return frame.with_columns(pl.when(pl.col("income") > 0).then(pl.col("income")))
 
 
-@pytest.mark.parametrize("missing", [nullable, null])
+@pytest.mark.parametrize("missing", [nullable, nullable_objects, null])
 @pytest.mark.usefixtures("no_work")
 def test_missing_values_of_data_frames(missing, X, y):
     """pandas' NA and polars' null are missing values too."""
@@ -146,10 +155,10 @@ def with_text(dtype):
     words = ["low", "high", "mid"] * 50
 
     def build(X):
-        if dtype == "array of objects":
+        if dtype in ("array of objects", "list"):
             X = X.astype(object)
             X[:, 1] = words
-            return X
+            return X.tolist() if dtype == "list" else X
         if dtype == "array of str":
             X = X.astype("U32")
             X[:, 1] = words
@@ -181,12 +190,13 @@ def with_text(dtype):
         "polars categorical",
         "array of objects",
         "array of str",
+        "list",
     ],
 )
 @pytest.mark.usefixtures("no_work")
 def test_text_is_refused_by_name(cls, dtype, X, y):
     """The column is named, and so are ways to encode it."""
-    name = "x1" if dtype.startswith("array") else "income"
+    name = "income" if dtype.startswith(("pandas", "polars")) else "x1"
     with pytest.raises(ValueError, match=rf"\b{name}\b.*(?i:encode|OneHotEncoder)"):
         sdist(cls).fit(with_text(dtype)(X), y)
 
@@ -551,6 +561,17 @@ def test_default_nonzeros_on_a_narrow_table(cls, X, y):
 
 
 @BOTH
+def test_screening_within_its_budget(cls, X, y, monkeypatch):
+    """Where not all pairs can be screened it says so once; a number of pairs screens all."""
+    monkeypatch.setattr(import_module("metricboost.boosting.learn"), "BUDGET", 1000)
+    _, messages = warned(lambda: sdist(cls, oob_gate=None).fit(X, y))
+    assert len(messages) == 1
+    assert re.search(r"(?i)screened among the 2 columns.*screen_pairs", messages[0])
+    assert warned(lambda: sdist(cls, oob_gate=None, screen_pairs=3).fit(X, y))[1] == []
+    assert warned(lambda: sdist(cls, oob_gate=None, max_degree=1).fit(X, y))[1] == []
+
+
+@BOTH
 def test_warnings_do_not_hide_each_other(cls, X, y):
     """Two things to say are two warnings."""
     X[:, 0] = 1.0
@@ -562,7 +583,9 @@ def test_warnings_do_not_hide_each_other(cls, X, y):
 
 
 @BOTH
-@pytest.mark.parametrize("init", ["zero", "identity", 2 * np.eye(5)], ids=str)
+@pytest.mark.parametrize(
+    "init", ["zero", "identity", 2 * np.eye(5)], ids=["zero", "identity", "matrix"]
+)
 def test_nothing_accepted(cls, init, X):
     """On noise behind a high gate: the start metric on all columns, and one warning."""
     rng = np.random.default_rng(0)
@@ -644,6 +667,34 @@ def test_extreme_scales_as_given(X, y):
         assert "standardize" in str(error)  # noqa: PT017
     else:
         assert np.isfinite(model.predict_proba(X * SCALES)).all()
+
+
+HUGE = """
+import warnings, numpy as np
+from metricboost import SDistClassifier
+from metricboost.datasets import make_xor
+warnings.simplefilter("error", RuntimeWarning)
+X, y = make_xor(150, 5, informative=2, random_state=0)
+for params in ({}, {"max_degree": 1}, {"classifier": "knn"}, {"engine": "numpy"}):
+    model = SDistClassifier(max_iter=12, random_state=0, **params).fit(X, y)
+    for value in (1e80, 1e150, 1e200, 1e308):
+        row = np.full((1, 5), value)
+        try:
+            assert np.isfinite(model.predict_proba(row)).all(), (params, value)
+        except ValueError as error:
+            assert "column" in str(error), error
+"""
+
+
+def test_huge_values_in_prediction():
+    """A finite value far beyond those of training: an answer, or an error that names columns.
+
+    In a process of its own: a kernel that reads out of bounds ends it.
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", HUGE], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
 @BOTH

@@ -141,6 +141,12 @@ def start_metric(p: int) -> SparseMetric:
     )
 
 
+def column_metric(p: int) -> SparseMetric:
+    """A metric on two columns that no step would choose twice."""
+    constants = np.zeros(p), np.ones(p), np.zeros(2), np.ones(2)
+    return SparseMetric([(5,), (30,)], 0.1 * np.eye(2), *constants)
+
+
 ALL_ON: dict[str, Any] = {
     "boosting": {"subsample": 0.6, "max_features": 0.8, "refresh_every": 8, "oob_gate": 0.0,
                  "n_nonzero": 0.2, "max_iter": 70, "learning_rate": 0.05},
@@ -168,6 +174,8 @@ CASES = [
     Case("screening", learning={"max_degree": 2, "screen_pairs": "auto"}, table=spread_table),
     Case("screening, 2 pairs", learning={"max_degree": 2, "screen_pairs": 2}, table=spread_table),
     Case("prune", {"max_features": 8, "n_nonzero": 1}, {"prune": "auto"}, p=40),
+    Case("prune, metric", {"max_features": 8, "n_nonzero": 1},
+         {"prune": "auto", "init": column_metric(40)}, p=40, accepted=25),
     Case("prune to 2", learning={"max_degree": 2, "prune": 2}),
     Case("penalty", learning={"max_degree": 2, "complexity_penalty": 20.0}),
     Case("penalty, refresh", {"refresh_every": 5}, {"complexity_penalty": 3.0}),
@@ -422,6 +430,16 @@ def test_pruning_cases_prune(name: str) -> None:
     """Fewer terms in the chosen metric than in W at the best step."""
     run = followed(name)
     assert len(run.learned.factor.index) < len(run.learned.path.factor(run.learned.best_iter).index)
+
+
+def test_pruning_keeps_the_columns_of_the_start() -> None:
+    """Also those that no two steps chose; columns of a single step are dropped."""
+    run = followed("prune, metric")
+    chosen = [int(t) for step in run.path.steps for t in step.support]
+    kept = {column for t in run.learned.factor.index for column in run.learned.terms[t]}
+    assert {5, 30} <= kept
+    assert min(chosen.count(5), chosen.count(30)) < 2
+    assert any(chosen.count(t) == 1 and t not in kept for t in chosen)
 
 
 @pytest.mark.parametrize("name", ["penalty", "penalty, refresh", "all on"])

@@ -62,7 +62,7 @@ class SparseMetric:
     >>> metric = SparseMetric([(0,), (0, 1)], np.diag([1.0, 2.0]), np.zeros(2), np.ones(2),
     ...                       np.zeros(2), np.ones(2), feature_names=["age", "income"])
     >>> [term.name for term in metric.terms]
-    ['age', 'age*income']
+    ['age*income', 'age']
     >>> metric.matrix()
     array([[1., 0.],
            [0., 4.]])
@@ -84,11 +84,30 @@ class SparseMetric:
         self.scale = np.asarray(scale, dtype=np.float64)
         self.n_features = len(self.center)
         self.columns = [tuple(int(j) for j in term) for term in columns]
-        self.components = np.asarray(components, dtype=np.float64).reshape(-1, len(self.columns))
+        self.components = np.asarray(components, dtype=np.float64)
         self.term_center = np.asarray(term_center, dtype=np.float64)
         self.term_scale = np.asarray(term_scale, dtype=np.float64)
         names = feature_names if feature_names is not None else _default_names(self.n_features)
         self.feature_names = [str(name) for name in names]
+        self._check_parts()
+
+    def _check_parts(self) -> None:
+        n_terms = len(self.columns)
+        shapes = {
+            "components": (self.components.shape, (len(self.components), n_terms)),
+            "scale": (self.scale.shape, (self.n_features,)),
+            "term_center": (self.term_center.shape, (n_terms,)),
+            "term_scale": (self.term_scale.shape, (n_terms,)),
+            "feature_names": ((len(self.feature_names),), (self.n_features,)),
+        }
+        for name, (shape, expected) in shapes.items():
+            if shape != expected:
+                raise ValueError(f"{name} has shape {shape}, not {expected}.")
+        for term in self.columns:
+            if not term or min(term) < 0 or max(term) >= self.n_features:
+                raise ValueError(
+                    f"columns has the term {term}, but columns are 0 to {self.n_features - 1}."
+                )
 
     def __repr__(self) -> str:
         used = int((self.importances() > 0).sum())
@@ -159,7 +178,10 @@ class SparseMetric:
 
     def pair_distance(self, X: npt.ArrayLike, Y: npt.ArrayLike) -> Float:
         """The distance (not its square) between row i of X and row i of Y."""
-        result: Float = np.linalg.norm(self.transform(X) - self.transform(Y), axis=1)
+        a, b = self.transform(X), self.transform(Y)
+        if len(a) != len(b):
+            raise ValueError(f"X has {len(a)} rows and Y has {len(b)}: pairs need as many of each.")
+        result: Float = np.linalg.norm(a - b, axis=1)
         return result
 
     def pairwise_distance(self, X: npt.ArrayLike, Y: npt.ArrayLike | None = None) -> Float:

@@ -71,6 +71,8 @@ def learn(
 ) -> Learned:
     """Learn a metric that sets the positive rows apart from the others."""
     scaling = start_scaling(Scaling.of(X, options.standardize), options.init)
+    if not len(scaling.kept):
+        raise ValueError("All columns are constant: there is nothing to learn a distance from.")
     candidates = Candidates(scaling.apply(X), engine, options.max_degree)
     start = start_factor(candidates, scaling, options.init)
     screening = _screened(candidates, positive, options)

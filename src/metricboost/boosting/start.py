@@ -28,11 +28,18 @@ def start_factor(candidates: Candidates, scaling: Scaling, init: Init) -> Factor
     if isinstance(init, SparseMetric):
         return _from_metric(candidates, scaling, init)
     if isinstance(init, np.ndarray):
-        values, vectors = np.linalg.eigh(init[np.ix_(scaling.kept, scaling.kept)])
-        factor = vectors * np.sqrt(np.maximum(values, 0.0))
-        used = np.flatnonzero(np.abs(factor).max(axis=1) > 0)
-        return Factor(used, factor[used]).reduced()
+        return _from_matrix(init[np.ix_(scaling.kept, scaling.kept)])
     return Factor.identity(candidates.n_columns) if init == "identity" else Factor.empty()
+
+
+def _from_matrix(W: Float) -> Factor:
+    """A factor on the columns that W uses: those with a diagonal entry."""
+    used = np.flatnonzero(W.diagonal() > 0)
+    if not len(used):
+        return Factor.empty()
+    values, vectors = np.linalg.eigh(W[np.ix_(used, used)])
+    real = values > values[-1] * len(values) * np.finfo(float).eps
+    return Factor(used, vectors[:, real] * np.sqrt(values[real])).reduced()
 
 
 def _from_metric(candidates: Candidates, scaling: Scaling, init: SparseMetric) -> Factor:

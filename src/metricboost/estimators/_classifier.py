@@ -148,7 +148,7 @@ class SDistClassifier(ClassifierMixin, SDist):  # type: ignore[misc]
         -------
         ndarray of shape (n_samples,)
         """
-        return self._score(self.transform(X), self._training_embedding)
+        return self._score(self._embedded(X), self._training_embedding)
 
     def _score(self, queries: Float, training: Float) -> Float:
         rule = margin_score if self.classifier == "margin" else vote_score
@@ -220,12 +220,10 @@ class SDistClassifier(ClassifierMixin, SDist):  # type: ignore[misc]
         """
         check_is_fitted(self)
         k = self.n_neighbors_predict_ if n_neighbors is None else n_neighbors
-        if not 1 <= k <= len(self._training_embedding):
-            raise ValueError(
-                f"n_neighbors={k} must lie between 1 and the {len(self._training_embedding)} "
-                "training rows."
-            )
+        n_rows = len(self._training_embedding)
+        if not isinstance(k, Integral) or not 1 <= k <= n_rows:
+            raise ValueError(f"n_neighbors={k} must be an integer from 1 to {n_rows}, the rows.")
         rows, squared = nearest(
-            get_engine(self.engine), self.transform(X), self._training_embedding, k
+            get_engine(self.engine), self._embedded(X), self._training_embedding, k
         )
         return (np.sqrt(squared), rows) if return_distance else rows

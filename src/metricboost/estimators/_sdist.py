@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -25,6 +25,7 @@ from ..metric import SparseMetric
 from ._progress import ProgressLine
 from ._validation import (
     check_init,
+    check_scales,
     check_table,
     check_training,
     check_two_classes,
@@ -130,7 +131,7 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     >>> X, y = make_xor(n_samples=400, n_features=30, informative=2, random_state=0)
     >>> sdist = SDist(random_state=0).fit(X, y)
     >>> [term.name for term in sdist.metric_.terms][:1]
-    ['x2*x28']
+    ['x18*x29']
     >>> sdist.transform(X).shape[0]
     400
     """
@@ -162,7 +163,11 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         "engine": [StrOptions(set(ENGINES))],
         "device": [StrOptions({"auto", "cpu"})],
         "random_state": ["random_state"],
-        "n_jobs": [None, Integral],
+        "n_jobs": [
+            None,
+            Interval(Integral, 1, None, closed="left"),
+            Interval(Integral, None, -1, closed="right"),
+        ],
         "verbose": ["verbose"],
     }
 
@@ -233,15 +238,19 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self
         """
         X, y = check_training(self, X, y)
-        self.classes_, positive = check_two_classes(self, y)
-        weight = check_weights(sample_weight, self.class_weight, X, y)
-        if (weight == 0).any():
-            X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
-            self.classes_, positive = check_two_classes(self, y)
+        check_two_classes(self, y)
+        X, y, weight = check_weights(sample_weight, self.class_weight, X, y)
+        remark = " among the rows whose weight is not 0"
+        classes, positive = check_two_classes(self, y, remark)
+        check_scales(X, self.standardize, self.max_degree)
         init = check_init(self.init, X.shape[1], self.max_degree)
         learned = self._learn(X, positive, weight, self._options(init))
+        self.classes_ = classes
         self._set_fitted(learned, X, y)
         return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "metric_")
 
     def _options(self, init: Any) -> LearningOptions:
         boosting = BoostingOptions(
@@ -289,10 +298,11 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         smallest = int(min(positive.sum(), (~positive).sum()))
         warn_about(names, learned.scaling.kept, options.boosting.n_neighbors, smallest)
         kappa = options.boosting.n_nonzero
-        panel = panel_size(options.boosting.max_features, len(learned.scaling.kept))
+        screening = learned.screening
+        n_candidates = len(learned.scaling.kept) + (len(screening.pairs) if screening else 0)
+        panel = panel_size(options.boosting.max_features, n_candidates)
         if isinstance(kappa, int) and "n_nonzero" in self._given() and kappa > panel:
             _warn(f"n_nonzero={kappa}, but a step sees {panel} candidates: {panel} are used.")
-        screening = learned.screening
         if screening is not None and screening.n_screened < len(learned.scaling.kept):
             _warn(
                 f"Pairs were screened among the {screening.n_screened} columns that differ most, "
@@ -344,6 +354,10 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         -------
         ndarray of shape (n_samples, rank)
         """
+        return self._embedded(X)
+
+    def _embedded(self, X: Any) -> Float:
+        """The embedding as an array, whatever ``set_output`` says."""
         check_is_fitted(self)
         return self.metric_.transform(check_table(self, X, reset=False))
 
@@ -371,8 +385,10 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def pair_distance(self, X: Any, Y: Any) -> Float:
         """The distance (not its square) between row i of X and row i of Y."""
-        difference = self.transform(X) - self.transform(Y)
-        result: Float = np.linalg.norm(difference, axis=1)
+        a, b = self._embedded(X), self._embedded(Y)
+        if len(a) != len(b):
+            raise ValueError(f"X has {len(a)} rows and Y has {len(b)}: pairs need as many of each.")
+        result: Float = np.linalg.norm(a - b, axis=1)
         return result
 
     def get_metric(self) -> Callable[[npt.ArrayLike, npt.ArrayLike], float]:
@@ -381,12 +397,11 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Embedding all rows with ``transform`` once is much faster.
         """
         check_is_fitted(self)
-        metric = self.metric_
+        return partial(_distance, self.metric_)
 
-        def distance(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
-            return float(metric.pair_distance(np.atleast_2d(x), np.atleast_2d(y))[0])
 
-        return distance
+def _distance(metric: SparseMetric, x: npt.ArrayLike, y: npt.ArrayLike) -> float:
+    return float(metric.pair_distance(np.atleast_2d(x), np.atleast_2d(y))[0])
 
 
 def path_table(path: Path) -> npt.NDArray[Any]:

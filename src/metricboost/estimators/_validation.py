@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
@@ -35,12 +36,13 @@ def check_training(estimator: Any, X: Any, y: Any) -> tuple[Float, npt.NDArray[A
             f"{type(estimator).__name__} requires y to be passed, but the target y is None: "
             "it learns from class labels."
         )
+    _refuse_missing_labels(y)
+    y = _natural_labels(y)
     X, y = validate_data(
         estimator, X, y, dtype=np.float64, order="C", ensure_all_finite=False,
         ensure_min_samples=2, multi_output=False,
     )  # fmt: skip
     _refuse_not_finite(X, column_names(estimator, X.shape[1]))
-    _refuse_missing_labels(y)
     check_classification_targets(y)
     return X, y
 
@@ -52,12 +54,8 @@ def column_names(estimator: Any, n_features: int) -> list[str]:
 
 
 def _refuse_text(X: Any) -> None:
-    """Text columns of a data frame, by name; arrays of text are refused by scikit-learn."""
-    dtypes = getattr(X, "dtypes", None)
-    columns = getattr(X, "columns", None)
-    if dtypes is None or columns is None:
-        return
-    text = [str(name) for name, dtype in zip(columns, dtypes) if _is_text(str(dtype))]
+    """Columns that are not numbers, by name."""
+    text = [name for name, column in _suspects(X) if not _is_numeric(column)]
     if text:
         raise ValueError(
             f"Column {_listed(text)} holds text, but distances need numbers: encode it first "
@@ -65,8 +63,31 @@ def _refuse_text(X: Any) -> None:
         )
 
 
+def _suspects(X: Any) -> Iterator[tuple[str, Any]]:
+    """Columns of a data frame or an array whose type is none of numbers."""
+    dtypes, names = getattr(X, "dtypes", None), getattr(X, "columns", None)
+    if dtypes is not None and names is not None:
+        for name, dtype in zip(names, dtypes):
+            if _is_text(str(dtype)):
+                yield str(name), X[name]
+    elif isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUS":
+        for j in range(X.shape[1]):
+            yield f"x{j}", X[:, j]
+
+
 def _is_text(dtype: str) -> bool:
-    return dtype.lower().startswith(("string", "str", "utf8", "category", "enum", "categorical"))
+    kinds = ("string", "str", "utf8", "category", "enum", "categorical", "object")
+    return dtype.lower().startswith(kinds)
+
+
+def _is_numeric(column: Any) -> bool:
+    try:
+        np.asarray(column).astype(np.float64)
+    except ValueError:
+        return False
+    except TypeError:  # dictionaries and the like: scikit-learn says it better
+        return True
+    return True
 
 
 def _refuse_not_finite(X: Float, names: Sequence[str]) -> None:
@@ -80,11 +101,28 @@ def _refuse_not_finite(X: Float, names: Sequence[str]) -> None:
             raise ValueError(f"Input X contains {what} in column {listed}: {remedy}.")
 
 
-def _refuse_missing_labels(y: npt.NDArray[Any]) -> None:
-    if y.dtype.kind == "f" and not np.isfinite(y).all():
-        raise ValueError("Input y contains NaN or infinity: every row needs a label.")
-    if y.dtype.kind == "O" and any(label is None or label != label for label in y):
-        raise ValueError("Input y contains NaN or None: every row needs a label.")
+def _refuse_missing_labels(y: Any) -> None:
+    labels = np.asarray(y)
+    missing = labels.dtype.kind == "f" and not np.isfinite(labels).all()
+    if labels.dtype.kind == "O":
+        missing = any(_is_missing(label) for label in labels.ravel())
+    if missing:
+        raise ValueError("Input y contains NaN, None or infinity: every row needs a label.")
+
+
+def _natural_labels(y: Any) -> Any:
+    """Integers and booleans that came as Python objects, as an array of their own type."""
+    if getattr(getattr(y, "dtype", None), "kind", None) != "O":
+        return y
+    natural = np.array(np.asarray(y).tolist())
+    return natural if natural.dtype.kind in "biu" and natural.ndim == 1 else y
+
+
+def _is_missing(label: Any) -> bool:
+    try:
+        return label is None or bool(label != label)
+    except (TypeError, ValueError):  # pandas.NA has no truth value
+        return True
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -93,14 +131,14 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def check_two_classes(
-    estimator: Any, y: npt.NDArray[Any]
+    estimator: Any, y: npt.NDArray[Any], remark: str = ""
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
     """The two classes, and which rows are of the second."""
     classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     name = type(estimator).__name__
     if len(classes) == 1:
         raise ValueError(
-            f"{name} needs two classes, but y has only one class, {classes[0]}: "
+            f"{name} needs two classes, but y has only one class, {classes[0]}{remark}: "
             "check the target or the split."
         )
     if len(classes) > 2:
@@ -111,7 +149,7 @@ def check_two_classes(
     if counts.min() < 2:
         rare = classes[np.argmin(counts)]
         raise ValueError(
-            f"Class {rare} has 1 sample, and a row is never its own neighbour: "
+            f"Class {rare} has 1 sample{remark}, and a row is never its own neighbour: "
             "every class needs at least 2 rows."
         )
     return classes, codes == 1
@@ -119,18 +157,33 @@ def check_two_classes(
 
 def check_weights(
     sample_weight: Any, class_weight: Any, X: Float, y: npt.NDArray[Any]
-) -> npt.NDArray[np.float64]:
-    """Weights of the rows in the loss, times those of their class, summing to n."""
-    from sklearn.utils.class_weight import compute_sample_weight
-
+) -> tuple[Float, npt.NDArray[Any], Float]:
+    """The rows that have a weight, and their weights times those of their class, summing to n."""
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    X, y, weight = _with_weight(X, y, weight)
     if class_weight is not None:
-        weight = weight * compute_sample_weight(class_weight, y)
-    total = weight.sum()
-    if not total > 0:
+        _refuse_impossible(class_weight)
+        X, y, weight = _with_weight(X, y, weight * compute_sample_weight(class_weight, y))
+    return X, y, weight * (len(y) / weight.sum())
+
+
+def _with_weight(
+    X: Float, y: npt.NDArray[Any], weight: Float
+) -> tuple[Float, npt.NDArray[Any], Float]:
+    used = weight > 0
+    if not used.any():
         raise ValueError("All sample weights are zero: no row is left to learn from.")
-    result: npt.NDArray[np.float64] = weight * (len(y) / total)
-    return result
+    return (X, y, weight) if used.all() else (X[used], y[used], weight[used])
+
+
+def _refuse_impossible(class_weight: Any) -> None:
+    if isinstance(class_weight, dict):
+        for label, value in class_weight.items():
+            if not (np.isfinite(value) and value >= 0):
+                raise ValueError(
+                    f"class_weight gives class {label} the weight {value}: weights are finite "
+                    "and not negative."
+                )
 
 
 def check_init(init: Any, n_features: int, max_degree: int) -> Any:
@@ -146,7 +199,22 @@ def check_init(init: Any, n_features: int, max_degree: int) -> Any:
                 f"init has a term of degree {degree}: set max_degree to at least {degree}."
             )
         return init
-    return _checked_matrix(np.asarray(init, dtype=np.float64), n_features)
+    try:
+        matrix = np.asarray(init, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"init must be a matrix of numbers: {error}.") from error
+    return _checked_matrix(matrix, n_features)
+
+
+def check_scales(X: Float, standardize: bool, max_degree: int) -> None:
+    """Without standardisation squared distances between products must not overflow."""
+    largest = float(np.abs(X).max())
+    limit = 10.0 ** (300 / (2 * max_degree + 2))
+    if not standardize and largest > limit:
+        raise ValueError(
+            f"X has values up to {largest:.3g}, whose products overflow: set standardize=True "
+            "or rescale the columns."
+        )
 
 
 def _checked_matrix(init: Float, n_features: int) -> Float:
