@@ -189,8 +189,9 @@ constexpr std::size_t LANES = 64;
 
 MULTIVERSION
 void lane_minima(const double *row, std::size_t m, double *minima) {
-    std::copy(row, row + LANES, minima);
-    std::size_t j = LANES;
+    // From infinity on, so that what is not a number never enters.
+    std::fill(minima, minima + LANES, std::numeric_limits<double>::infinity());
+    std::size_t j = 0;
     for (; j + LANES <= m; j += LANES)
         for (std::size_t c = 0; c < LANES; ++c)
             minima[c] = row[j + c] < minima[c] ? row[j + c] : minima[c];
@@ -218,6 +219,11 @@ void smallest(const double *d, std::size_t rows, std::size_t m, std::size_t k,
         found.clear();
         for (std::size_t j = 0; j < m; ++j)
             if (row[j] <= bound) found.emplace_back(row[j], static_cast<std::int32_t>(j));
+        // What is not a number compares with nothing: it comes last, in order.
+        for (std::size_t j = 0; found.size() < k; ++j)
+            if (!(row[j] <= bound))
+                found.emplace_back(std::numeric_limits<double>::infinity(),
+                                   static_cast<std::int32_t>(j));
         std::partial_sort(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(k),
                           found.end());
         for (std::size_t j = 0; j < k; ++j) out[i * k + j] = found[j].second;

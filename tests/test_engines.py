@@ -303,7 +303,6 @@ assert found[1, 0] == 7
 """
 
 
-@pytest.mark.xfail(strict=True, reason="smallest reads past its candidates where a row is NaN")
 def test_smallest_survives_distances_that_are_not_numbers() -> None:
     """Tables of 1e155 and more, taken as given, have distances of inf - inf."""
     done = subprocess.run([sys.executable, "-c", NOT_A_NUMBER], check=False, capture_output=True)
@@ -426,9 +425,6 @@ def whole_numbers() -> tuple[Array, Array]:
     return X, Z[:, 0] * Z[:, 1] + 0.5 * Z[:, 2] + 0.3 * rng.normal(size=200) > -0.25
 
 
-@pytest.mark.xfail(
-    strict=True, reason="equal distances are told apart by rounding, which differs by engine"
-)
 @pytest.mark.parametrize("standardize", [False, True])
 def test_same_fit_on_whole_numbers(standardize: bool) -> None:
     """Equal distances are ordered by row number, whatever an engine's rounding."""
@@ -437,7 +433,6 @@ def test_same_fit_on_whole_numbers(standardize: bool) -> None:
     assert_same_fit(fitted(fit, "native"), fitted(fit, "numpy"))
 
 
-@pytest.mark.xfail(strict=True, reason="the NumPy Laplacian cancels on columns far from zero")
 def test_same_fit_far_from_zero() -> None:
     """A column of time stamps, taken as given: shifting a column changes no distance."""
 

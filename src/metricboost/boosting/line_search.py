@@ -25,8 +25,10 @@ def step_weight(weight: Float, gain: Float) -> float:
     first_order = weight * gain
 
     def downhill(w: float) -> float:
-        return float(first_order @ np.exp(np.minimum(-w * gain, 700.0)))
+        """Minus the derivative, times a positive factor that keeps the largest term finite."""
+        exponent = -w * gain
+        return float(first_order @ np.exp(exponent - exponent.max()))
 
     if downhill(bound) >= 0:
         return bound
-    return float(brentq(downhill, 0.0, bound, xtol=1e-12 * bound, rtol=1e-12))
+    return float(brentq(downhill, 0.0, bound, xtol=np.finfo(float).tiny, rtol=1e-13))

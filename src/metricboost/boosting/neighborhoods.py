@@ -18,7 +18,8 @@ from ..engines import Engine
 #: Rows are searched in fixed blocks: results do not depend on memory or threads.
 BLOCK = 512
 #: Candidates kept beyond k and ranked again by exact distances: products of embeddings round,
-#: so the order of near-equal distances is only settled by differences.
+#: so the order of near-equal distances is only settled by differences. Where more than these are
+#: as near as the k-th, all references are ranked.
 SPARE = 8
 
 
@@ -61,27 +62,72 @@ def nearest(
     """
     k = min(k, len(references) - (itself is not None))
     center = references.mean(axis=0)
-    q, r = np.ascontiguousarray(queries - center), np.ascontiguousarray(references - center)
-    norms = np.einsum("ij,ij->i", r, r)
+    q, r = np.ascontiguousarray(queries), np.ascontiguousarray(references)
+    search = _Search(engine, r, r - center, k)
     rows = np.empty((len(q), k), dtype=np.int32)
     distances = np.empty((len(q), k))
     for start in range(0, len(q), BLOCK):
         part = slice(start, start + BLOCK)
         omit = None if itself is None else itself[part]
-        rows[part], distances[part] = _nearest_block(engine, q[part], r, norms, k, omit)
+        rows[part], distances[part] = search(q[part], q[part] - center, omit)
     return rows, distances
 
 
-def _nearest_block(
-    engine: Engine, q: Float, r: Float, norms: Float, k: int, omit: Index | None
-) -> tuple[Rows, Float]:
-    rough = (-2 * q) @ r.T  # |q|^2 is the same along a row and does not change the order
-    rough += norms
-    available = len(r)
-    if omit is not None:
-        rough[np.arange(len(q)), omit] = np.inf
-        available -= 1
-    found = np.sort(engine.smallest(rough, min(k + SPARE, available)), axis=1)
-    exact = engine.paired_squared_distances(q, r, found)
-    order = np.argsort(exact, axis=1, kind="stable")[:, :k]
-    return np.take_along_axis(found, order, 1), np.take_along_axis(exact, order, 1)
+class _Search:
+    """Exact search: rough distances by a matrix product, those near the k-th again exactly."""
+
+    def __init__(self, engine: Engine, references: Float, centred: Float, k: int) -> None:
+        self._engine = engine
+        self._references = references
+        self._centred = centred
+        self._norms = np.einsum("ij,ij->i", centred, centred)
+        self._k = k
+
+    def __call__(self, q: Float, centred: Float, omit: Index | None) -> tuple[Rows, Float]:
+        rough = (-2 * centred) @ self._centred.T  # |q|^2 does not change the order along a row
+        rough += self._norms
+        available = len(self._references)
+        if omit is not None:
+            rough[np.arange(len(q)), omit] = np.inf
+            available -= 1
+        found = self._engine.smallest(rough, min(self._k + SPARE, available))
+        doubtful = self._doubtful(rough, found, centred, available)
+        rows, distances = self._ranked(q, np.sort(found, axis=1))
+        if len(doubtful):
+            everyone = self._everyone(len(doubtful), None if omit is None else omit[doubtful])
+            rows[doubtful], distances[doubtful] = self._ranked(q[doubtful], everyone)
+        return rows, distances
+
+    def _doubtful(self, rough: Float, found: Rows, centred: Float, available: int) -> Index:
+        """Queries whose last spare candidate is, to rounding, as near as the k-th."""
+        if found.shape[1] == available:
+            return np.empty(0, dtype=np.intp)
+        ends = np.take_along_axis(rough, found[:, [self._k - 1, -1]], 1)
+        size = np.sqrt(np.einsum("ij,ij->i", centred, centred)) + np.sqrt(self._norms.max())
+        error = 4 * (centred.shape[1] + 2) * np.finfo(float).eps * size**2
+        return np.flatnonzero(~(ends[:, 1] - ends[:, 0] > error))
+
+    def _everyone(self, n_queries: int, omit: Index | None) -> Rows:
+        """All references for every query, itself left out."""
+        numbers = np.arange(len(self._references), dtype=np.int32)
+        rows = np.tile(numbers, (n_queries, 1))
+        if omit is None:
+            return rows
+        others: Rows = rows[numbers != omit[:, None]].reshape(n_queries, -1)
+        return others
+
+    def _ranked(self, q: Float, candidates: Rows) -> tuple[Rows, Float]:
+        """The k nearest of the candidates, which are in order of their numbers."""
+        exact = self._engine.paired_squared_distances(q, self._references, candidates)
+        order = np.argsort(_to_twelve_digits(exact), axis=1, kind="stable")[:, : self._k]
+        return np.take_along_axis(candidates, order, 1), np.take_along_axis(exact, order, 1)
+
+
+def _to_twelve_digits(distances: Float) -> Float:
+    """Rounded to 40 bits: distances that differ by rounding alone are ties, broken by number.
+
+    Engines round differently, and on tables of whole numbers most distances are ties.
+    """
+    mantissa, exponent = np.frexp(distances)
+    result: Float = np.ldexp(np.round(mantissa * 2.0**40), exponent)
+    return result

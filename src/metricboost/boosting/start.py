@@ -48,6 +48,11 @@ def _from_metric(candidates: Candidates, scaling: Scaling, init: SparseMetric) -
     terms = [tuple(sorted(place[j] for j in init.columns[t])) for t in known]
     candidates.add(terms)
     index = np.array([candidates.number(term) for term in terms], dtype=np.intp)
-    candidates.fix_moments(index, np.stack([init.term_center, init.term_scale], axis=1)[known])
+    moments = np.stack([init.term_center, init.term_scale], axis=1)[known]
+    factor = init.components.T[known]
+    # A column's own scale goes into W: distances only see differences, so its centre goes nowhere.
+    column = index < candidates.n_columns
+    factor[column] /= moments[column, 1, None]
+    candidates.fix_moments(index[~column], moments[~column])
     order = np.argsort(index)
-    return Factor(index[order], init.components.T[known][order]).reduced()
+    return Factor(index[order], factor[order]).reduced()

@@ -112,7 +112,9 @@ class Candidates:
         return result
 
     def fix_moments(self, index: Index, moments: Float) -> None:
-        """Give some terms constants of their own: those of a metric to start from."""
+        """Give some products constants of their own: those of a metric to start from."""
+        if (index < self.n_columns).any():
+            raise ValueError("The columns themselves are standardised already.")
         self._moments.rows[index] = moments
 
     def columns(self, index: Index) -> Float:

@@ -24,11 +24,14 @@ class NumpyGraph(NeighborGraph):
         return result
 
     def column_margins(self, phi: Float) -> Float:
-        # Row sums of the graph are 0, so phi_i^2 cancels from the mean of (phi_i - phi_j)^2.
+        # Row sums of the graph are 0, so phi_i^2 cancels from the mean of (phi_i - phi_j)^2; and
+        # a shift changes nothing, but far from zero what remains would cancel too.
+        phi = phi - phi.mean(axis=0)
         result: Float = self._signed @ (phi * phi) - 2 * phi * (self._signed @ phi)
         return result
 
     def laplacian(self, z: Float, weight: Float) -> Float:
+        z = z - z.mean(axis=0)  # changes nothing, and far from zero the terms would cancel
         u = weight[:, None]
         transposed = self._signed.T
         degree = (transposed @ weight)[:, None]
@@ -48,22 +51,25 @@ class NumpyEngine(Engine):
 
     def term_moments(self, Xt: Float, factors: Rows) -> Float:
         raw = _products(Xt, factors)
-        mean = raw.mean(axis=1)
-        deviation = np.sqrt(((raw - mean[:, None]) ** 2).mean(axis=1))
+        n = raw.shape[1]
+        mean = _lane_sums(raw) / n
+        deviation = np.sqrt(_lane_sums((raw - mean[:, None]) ** 2) / n)
         varies = deviation > CONSTANT * np.abs(raw).max(axis=1)
         return np.stack([mean, np.where(varies, deviation, np.inf)], axis=1)
 
     def term_columns(self, Xt: Float, factors: Rows, moments: Float) -> Float:
         columns = _products(Xt, factors).T - moments[:, 0]
-        return np.ascontiguousarray(columns / moments[:, 1])
+        return np.ascontiguousarray(columns * (1 / moments[:, 1]))
 
     def smallest(self, distances: Float, k: int) -> Rows:
         order = np.argsort(distances, axis=1, kind="stable")[:, :k]
         return order.astype(np.int32)
 
     def paired_squared_distances(self, a: Float, b: Float, index: Rows) -> Float:
-        columns = [((a - b[j]) ** 2).sum(axis=1) for j in index.T]
-        return np.stack(columns, axis=1)
+        # A running sum adds column after column, as the native kernel does: equal rows then have
+        # equal distances on every engine.
+        columns = [np.cumsum((a - b[j]) ** 2, axis=1)[:, -1:] for j in index.T]
+        return np.hstack(columns)
 
     def graph(self, same: Rows, other: Rows) -> NeighborGraph:
         return NumpyGraph(same, other)
@@ -77,6 +83,18 @@ def _products(Xt: Float, factors: Rows) -> Float:
         real = factor < p
         rows[real] *= Xt[factor[real]]
     return rows
+
+
+def _lane_sums(rows: Float) -> Float:
+    """Row sums in eight interleaved parts, as the native kernel adds them: the same bits."""
+    q, n = rows.shape
+    padded = np.zeros((q, -(-n // 8) * 8))
+    padded[:, :n] = rows
+    part = np.cumsum(padded.reshape(q, -1, 8), axis=1)[:, -1]
+    pairs = part[:, ::2] + part[:, 1::2]
+    fours = pairs[:, ::2] + pairs[:, 1::2]
+    result: Float = fours[:, 0] + fours[:, 1]
+    return result
 
 
 def _mean_squared(z: Float, rows: Rows) -> Float:

@@ -31,6 +31,7 @@ from ._validation import (
     check_two_classes,
     check_weights,
     column_names,
+    refuse_overflow,
     warn_about,
 )
 
@@ -359,7 +360,11 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _embedded(self, X: Any) -> Float:
         """The embedding as an array, whatever ``set_output`` says."""
         check_is_fitted(self)
-        return self.metric_.transform(check_table(self, X, reset=False))
+        X = check_table(self, X, reset=False)
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused by name
+            embedding = self.metric_.transform(X)
+            refuse_overflow(embedding, X, self.metric_, column_names(self, X.shape[1]))
+        return embedding
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
         """Names of the columns of ``transform``: "sdist0", "sdist1", ..."""
@@ -422,7 +427,7 @@ def path_table(path: Path) -> npt.NDArray[Any]:
 
 
 def _warn(message: str) -> None:
-    warnings.warn(message, UserWarning, stacklevel=5)
+    warnings.warn(message, UserWarning, stacklevel=6)
 
 
 def _same(a: Any, b: Any) -> bool:

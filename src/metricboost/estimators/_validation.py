@@ -55,12 +55,22 @@ def column_names(estimator: Any, n_features: int) -> list[str]:
 
 def _refuse_text(X: Any) -> None:
     """Columns that are not numbers, by name."""
-    text = [name for name, column in _suspects(X) if not _is_numeric(column)]
-    if text:
-        raise ValueError(
-            f"Column {_listed(text)} holds text, but distances need numbers: encode it first "
-            "(sklearn.preprocessing.OneHotEncoder, pandas.get_dummies) or drop it."
-        )
+    found: dict[str, list[str]] = {}
+    for name, column in _suspects(X):
+        found.setdefault(_kind(column), []).append(name)
+    for kind, remedy in (
+        ("text", "encode it first (sklearn.preprocessing.OneHotEncoder) or drop it"),
+        ("dates", "turn them into numbers first (days since a date, the month) or drop it"),
+    ):
+        if kind in found:
+            raise ValueError(
+                f"Column {_listed(found[kind])} holds {kind}, but distances need numbers: {remedy}."
+            )
+    if "missing" in found:
+        raise ValueError(f"Input X contains NaN in column {_listed(found['missing'])}: {_IMPUTE}.")
+
+
+_IMPUTE = "impute the missing values first (sklearn.impute.SimpleImputer)"
 
 
 def _suspects(X: Any) -> Iterator[tuple[str, Any]]:
@@ -68,31 +78,39 @@ def _suspects(X: Any) -> Iterator[tuple[str, Any]]:
     dtypes, names = getattr(X, "dtypes", None), getattr(X, "columns", None)
     if dtypes is not None and names is not None:
         for name, dtype in zip(names, dtypes):
-            if _is_text(str(dtype)):
+            if str(dtype).lower().startswith(_NOT_NUMBERS):
                 yield str(name), X[name]
-    elif isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUS":
+        return
+    if isinstance(X, list | tuple):
+        X = np.array(X, dtype=object)
+    if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUS":
         for j in range(X.shape[1]):
             yield f"x{j}", X[:, j]
 
 
-def _is_text(dtype: str) -> bool:
-    kinds = ("string", "str", "utf8", "category", "enum", "categorical", "object")
-    return dtype.lower().startswith(kinds)
+_NOT_NUMBERS = (
+    "str", "utf8", "category", "enum", "categorical", "object", "date", "time", "duration",
+)  # fmt: skip
 
 
-def _is_numeric(column: Any) -> bool:
+def _kind(column: Any) -> str:
+    """Numbers, text, dates, or objects some of which are missing."""
+    if str(column.dtype).lower().startswith(("date", "time", "duration")):
+        return "dates"
+    values = np.asarray(column)
     try:
-        np.asarray(column).astype(np.float64)
+        values.astype(np.float64)
     except ValueError:
-        return False
-    except TypeError:  # dictionaries and the like: scikit-learn says it better
-        return True
-    return True
+        return "text"
+    except TypeError:
+        missing = values.dtype.kind == "O" and any(_is_missing(value) for value in values)
+        return "missing" if missing else "numbers"  # of the rest scikit-learn says what is wrong
+    return "numbers"
 
 
 def _refuse_not_finite(X: Float, names: Sequence[str]) -> None:
     for what, found, remedy in (
-        ("NaN", np.isnan, "impute the missing values first (sklearn.impute.SimpleImputer)"),
+        ("NaN", np.isnan, _IMPUTE),
         ("infinity", np.isinf, "replace the infinite values or drop their rows"),
     ):
         bad = np.flatnonzero(found(X).any(axis=0))
@@ -111,11 +129,11 @@ def _refuse_missing_labels(y: Any) -> None:
 
 
 def _natural_labels(y: Any) -> Any:
-    """Integers and booleans that came as Python objects, as an array of their own type."""
+    """Numbers and booleans that came as Python objects, as an array of their own type."""
     if getattr(getattr(y, "dtype", None), "kind", None) != "O":
         return y
     natural = np.array(np.asarray(y).tolist())
-    return natural if natural.dtype.kind in "biu" and natural.ndim == 1 else y
+    return natural if natural.dtype.kind in "biuf" and natural.ndim == 1 else y
 
 
 def _is_missing(label: Any) -> bool:
@@ -228,6 +246,18 @@ def _checked_matrix(init: Float, n_features: int) -> Float:
     return init
 
 
+def refuse_overflow(embedding: Float, X: Float, metric: SparseMetric, names: Sequence[str]) -> None:
+    """Rows so far from the training data that squared distances to them overflow."""
+    if len(embedding) and not np.abs(embedding).max() < 1e150:
+        used = sorted({j for term in metric.columns for j in term})
+        size = np.abs(X[:, used] / metric.scale[used]).max(axis=0)
+        worst = names[used[int(np.argmax(size))]]
+        raise ValueError(
+            f"The values of column {worst!r} lie so far from the training data that distances "
+            "overflow: check its units."
+        )
+
+
 def warn_about(
     names: Sequence[str], kept: npt.NDArray[np.intp], n_neighbors: int, smallest_class: int
 ) -> None:
@@ -235,12 +265,12 @@ def warn_about(
     constant = sorted(set(range(len(names))) - set(kept.tolist()))
     if constant:
         listed = _listed([names[j] for j in constant])
-        warnings.warn(f"Constant column {listed} is left out.", UserWarning, stacklevel=4)
+        warnings.warn(f"Constant column {listed} is left out.", UserWarning, stacklevel=6)
     if n_neighbors > smallest_class - 1:
         warnings.warn(
             f"n_neighbors={n_neighbors}, but the smallest class has {smallest_class} rows: "
             f"k is lowered to {smallest_class - 1} within a class and to "
             f"{min(n_neighbors, smallest_class)} across.",
             UserWarning,
-            stacklevel=4,
+            stacklevel=6,
         )
