@@ -248,7 +248,7 @@ def _checked_matrix(init: Float, n_features: int) -> Float:
 
 def refuse_overflow(embedding: Float, X: Float, metric: SparseMetric, names: Sequence[str]) -> None:
     """Rows so far from the training data that squared distances to them overflow."""
-    if len(embedding) and not np.abs(embedding).max() < 1e150:
+    if len(embedding) and not np.abs(embedding).max() < 1e140:
         used = sorted({j for term in metric.columns for j in term})
         size = np.abs(X[:, used] / metric.scale[used]).max(axis=0)
         worst = names[used[int(np.argmax(size))]]
