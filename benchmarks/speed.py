@@ -60,6 +60,7 @@ def fits() -> None:
         "the same, rho = 0.05 of growing panels": lambda: SDist(**{**PAPER, "n_nonzero": 0.05}).fit(
             X, y
         ),
+        "the first with n_jobs=2": lambda: SDist(**PAPER, n_jobs=2).fit(X, y),
         "defaults": lambda: SDistClassifier(random_state=0).fit(X, y),
         "defaults, NumPy engine": lambda: SDistClassifier(random_state=0, engine="numpy").fit(X, y),
         "scikit-learn NCA, 10 components": lambda: nca.fit(standard, y),

@@ -9,8 +9,11 @@
 // One binary, several instruction sets: the loader picks the widest the machine has.
 #if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__)
 #define MULTIVERSION __attribute__((target_clones("avx512f", "avx2", "default")))
+// Inlined into every version of its callers, so that an inner loop costs no call.
+#define INNER static inline __attribute__((always_inline))
 #else
 #define MULTIVERSION
+#define INNER static inline
 #endif
 
 namespace metricboost {
@@ -43,8 +46,7 @@ void margins(const double *z, std::size_t n, std::size_t r, Neighbors same, Neig
 
 namespace {
 
-MULTIVERSION
-void add_squared_differences(const double *a, const double *b, std::size_t q, double scale,
+INNER void add_squared_differences(const double *a, const double *b, std::size_t q, double scale,
                              double *out) {
     for (std::size_t c = 0; c < q; ++c) {
         const double d = a[c] - b[c];
@@ -52,8 +54,7 @@ void add_squared_differences(const double *a, const double *b, std::size_t q, do
     }
 }
 
-MULTIVERSION
-void add_edge(const double *zi, const double *zj, std::size_t s, double weight, double *yi,
+INNER void add_edge(const double *zi, const double *zj, std::size_t s, double weight, double *yi,
               double *yj) {
     for (std::size_t c = 0; c < s; ++c) {
         const double d = weight * (zi[c] - zj[c]);
@@ -64,6 +65,7 @@ void add_edge(const double *zi, const double *zj, std::size_t s, double weight, 
 
 }  // namespace
 
+MULTIVERSION
 void column_margins(const double *phi, std::size_t n, std::size_t q, std::size_t stride,
                     Neighbors same, Neighbors other, double *out) {
     // Tiles of columns: the rows of one tile stay in the second-level cache, and every row is
@@ -83,6 +85,7 @@ void column_margins(const double *phi, std::size_t n, std::size_t q, std::size_t
     }
 }
 
+MULTIVERSION
 void laplacian(const double *z, std::size_t n, std::size_t s, const double *weight,
                Neighbors same, Neighbors other, double *out) {
     std::fill(out, out + n * s, 0.0);
@@ -118,8 +121,7 @@ void edge_shares(const double *z, std::size_t n, const double *weight, Neighbors
 namespace {
 
 // Rows `from` to `from + rows` of a term's product, from the transposed table.
-MULTIVERSION
-void product(const double *x, std::size_t p, std::size_t n, const std::int32_t *factor,
+INNER void product(const double *x, std::size_t p, std::size_t n, const std::int32_t *factor,
              std::size_t degree, std::size_t from, std::size_t rows, double *out) {
     const double *first = x + factor[0] * n + from;
     for (std::size_t i = 0; i < rows; ++i) out[i] = first[i];
@@ -130,8 +132,7 @@ void product(const double *x, std::size_t p, std::size_t n, const std::int32_t *
 }
 
 // Sums in eight interleaved parts: wide registers without reordering by the compiler.
-MULTIVERSION
-double sum_of_powers(const double *values, std::size_t n, double center, bool squared) {
+INNER double sum_of_powers(const double *values, std::size_t n, double center, bool squared) {
     double part[8] = {0, 0, 0, 0, 0, 0, 0, 0};
     std::size_t i = 0;
     for (; i + 8 <= n; i += 8)
@@ -148,6 +149,7 @@ double sum_of_powers(const double *values, std::size_t n, double center, bool sq
 
 }  // namespace
 
+MULTIVERSION
 void term_moments(const double *x, std::size_t p, std::size_t n, const std::int32_t *factors,
                   std::size_t q, std::size_t degree, double *moments) {
     std::vector<double> column(n);
@@ -164,10 +166,11 @@ void term_moments(const double *x, std::size_t p, std::size_t n, const std::int3
     }
 }
 
+MULTIVERSION
 void term_columns(const double *x, std::size_t p, std::size_t n, const std::int32_t *factors,
                   std::size_t q, std::size_t degree, const double *moments, double *out) {
     // Columns are read in runs and written across rows: a tile of rows stays in the cache.
-    constexpr std::size_t TILE = 16;
+    constexpr std::size_t TILE = 32;
     double run[TILE];
     for (std::size_t from = 0; from < n; from += TILE) {
         const std::size_t rows = std::min(TILE, n - from);

@@ -416,15 +416,21 @@ def start_metric(features: FeatureMap, kept: list[int], init: Any) -> tuple[Arra
 
 
 def _start_from_terms(features: FeatureMap, kept: list[int], init: Any) -> tuple[Array, list[int]]:
-    """A given metric: its terms become candidates, with its own constants."""
+    """A given metric: its terms become candidates, its products with their own constants.
+
+    A column stays as it is; a scale the metric gives it on top goes into W.
+    """
     numbers: list[int] = []
+    factor = init.components.astype(np.longdouble)
     for t, columns in enumerate(init.columns):
         term = tuple(sorted(kept.index(j) for j in columns))
         features.add(term)
-        features.set_constants(term, init.term_center[t], init.term_scale[t])
+        if len(term) == 1:
+            factor[:, t] /= init.term_scale[t]
+        else:
+            features.set_constants(term, init.term_center[t], init.term_scale[t])
         numbers.append(features.terms.index(term))
     W = np.zeros((len(features.terms),) * 2, dtype=np.longdouble)
-    factor = init.components.astype(np.longdouble)
     W[np.ix_(numbers, numbers)] = factor.T @ factor
     return W, sorted(numbers)
 

@@ -259,6 +259,16 @@ def test_small_slopes_have_exact_weights(slope: float) -> None:
         assert step_weight(np.ones(50), gain) == pytest.approx(expected, rel=1e-8)
 
 
+def test_rows_that_balance_to_rounding_still_end_the_search() -> None:
+    """Symmetric designs have a slope of nothing but rounding, and a bound beyond all reason."""
+    rng = np.random.default_rng(0)
+    for slope in 10.0 ** -np.arange(12, 17):
+        for _ in range(200):
+            gain = rng.normal(size=60)
+            gain += slope - gain.mean()
+            assert 0 <= step_weight(np.ones(60), gain) < 1e-6
+
+
 def test_large_gains_that_nearly_balance_do_not_overflow() -> None:
     gain = np.array([1e6] * 10 + [-0.999e6] * 10)
     expected = literal.step_weight(np.ones(20), gain)

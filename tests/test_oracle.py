@@ -70,15 +70,24 @@ def binary_table(n: int, p: int) -> tuple[Array, Array]:
 
 
 def spread_table(n: int, p: int) -> tuple[Array, Array]:
-    """Classes that differ only in second moments: one spread, two correlations."""
+    """Classes that differ only in second moments: two spreads, three correlations."""
     rng = np.random.default_rng(1)
     positive = rng.permutation(np.arange(n) % 2 == 0)
     sign = np.where(positive, 1.0, -1.0)
     X = rng.normal(size=(n, p))
     X[:, 0] *= np.where(positive, 3.0, 0.7)
     X[:, 2] = sign * X[:, 1] + 0.3 * X[:, 2]
-    X[:, 4] = sign * X[:, 3] + 0.8 * X[:, 4]
+    X[:, 4] = sign * X[:, 3] + 0.5 * X[:, 4]
+    X[:, 6] = sign * X[:, 5] + 0.4 * X[:, 6]
+    X[:, 7] *= np.where(positive, 0.3, 3.0)
     return X, positive
+
+
+def whole_numbers(n: int, p: int) -> tuple[Array, Array]:
+    """Answers from 0 to 3: most distances are equal, and rows are ordered by their number."""
+    rng = np.random.default_rng(2)
+    X = rng.integers(0, 4, (n, p)).astype(float)
+    return X, X[:, 0] + X[:, 1] * X[:, 2] / 2 + 0.3 * rng.normal(size=n) > 2.5
 
 
 @dataclass(frozen=True)
@@ -129,15 +138,15 @@ def start_matrix(p: int) -> Array:
 
 
 def start_metric(p: int) -> SparseMetric:
-    """A metric with constants of its own, one column and one product."""
+    """A metric with constants of its own: a product, a column scaled once more, and a column."""
     rng = np.random.default_rng(4)
     return SparseMetric(
         [(1, 4), (0,), (2,)],
         0.2 * rng.normal(size=(2, 3)),
         rng.normal(size=p),
         rng.uniform(0.5, 2.0, p),
-        [0.1, 0.0, 0.0],
-        [1.3, 1.0, 1.0],
+        [0.1, 0.5, 0.0],
+        [1.3, 1.7, 1.0],
     )
 
 
@@ -187,6 +196,7 @@ CASES = [
     Case("kappa 1", {"n_nonzero": 1}, {"max_degree": 2}),
     Case("kappa beyond panel", {"n_nonzero": 20}),
     Case("as given", learning={"max_degree": 2, "standardize": False}),
+    Case("whole numbers", learning={"standardize": False}, table=whole_numbers),
     Case("rare class", {"n_neighbors": 10}, {"max_degree": 2}, rare=6),
     Case("all on", **ALL_ON, p=6, weighted=True),
     Case("all on, matrix", ALL_ON["boosting"],
@@ -413,7 +423,7 @@ def test_screening_case_screens_pairs_in_literal_order() -> None:
     screening = run.learned.screening
     assert screening is not None
     assert screening.pairs == [pair for _, pair in expected]
-    assert {(0, 0), (1, 2), (3, 4)} <= set(screening.pairs)
+    assert {(0, 0), (1, 2), (3, 4), (5, 6), (7, 7)} <= set(screening.pairs)
     assert relative_error(screening.scores, [score for score, _ in expected]) < 1e-12
 
 

@@ -7,6 +7,8 @@ class (``classes_[1]``) and S- the negative one, so that ``f > 0`` predicts the 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,11 +68,24 @@ def nearest(
     search = _Search(engine, r, r - center, k)
     rows = np.empty((len(q), k), dtype=np.int32)
     distances = np.empty((len(q), k))
-    for start in range(0, len(q), BLOCK):
+
+    def fill(start: int) -> None:
         part = slice(start, start + BLOCK)
         omit = None if itself is None else itself[part]
         rows[part], distances[part] = search(q[part], q[part] - center, omit)
+
+    _for_each(fill, range(0, len(q), BLOCK), engine.threads)
     return rows, distances
+
+
+def _for_each(run: Callable[[int], None], starts: range, threads: int) -> None:
+    """Blocks write apart from each other, so their order does not matter."""
+    if threads == 1 or len(starts) < 2:
+        for start in starts:
+            run(start)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(run, starts))
 
 
 class _Search:

@@ -46,9 +46,15 @@ class NeighborGraph(ABC):
 
 
 class Engine(ABC):
-    """The operations of one place where arrays live."""
+    """The operations of one place where arrays live.
+
+    ``threads`` is how many blocks of rows may be searched at once; no result depends on it.
+    """
 
     name: ClassVar[str]
+
+    def __init__(self, threads: int = 1) -> None:
+        self.threads = threads
 
     @abstractmethod
     def term_moments(self, Xt: Float, factors: Rows) -> Float:

@@ -28,20 +28,20 @@ def native_available() -> bool:
     return True
 
 
-def get_engine(name: str) -> Engine:
+def get_engine(name: str, threads: int = 1) -> Engine:
     """The engine of that name; ``auto`` takes the native one where it was built."""
     if name == "numpy":
-        return NumpyEngine()
+        return NumpyEngine(threads)
     if native_available():
         from .native import NativeEngine
 
-        return NativeEngine()
+        return NativeEngine(threads)
     if name == "native":
         raise ImportError(
             'engine="native" needs the C++ kernels, and they were not built. ' + _NO_NATIVE
         )
     _say_once_that_native_is_missing()
-    return NumpyEngine()
+    return NumpyEngine(threads)
 
 
 @lru_cache(maxsize=1)

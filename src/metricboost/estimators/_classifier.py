@@ -17,7 +17,6 @@ from .._typing import Float
 from ..boosting import Learned
 from ..boosting.classification import margin_score, vote_score
 from ..boosting.neighborhoods import nearest
-from ..engines import get_engine
 from ._sdist import SDist
 
 #: What ``n_neighbors_predict="auto"`` chooses from.
@@ -131,7 +130,7 @@ class SDistClassifier(ClassifierMixin, SDist):  # type: ignore[misc]
     def _chosen_neighbors(self) -> int:
         if self.n_neighbors_predict != "auto":
             return int(self.n_neighbors_predict)
-        engine, positive = get_engine(self.engine), self._training_positive
+        engine, positive = self._engine(), self._training_positive
         rule = margin_score if self.classifier == "margin" else vote_score
         score = rule(engine, self._training_embedding, positive, NEIGHBOR_CHOICES, None)
         errors = ((score > 0) != positive[:, None]).mean(axis=0)
@@ -153,7 +152,7 @@ class SDistClassifier(ClassifierMixin, SDist):  # type: ignore[misc]
     def _score(self, queries: Float, training: Float) -> Float:
         rule = margin_score if self.classifier == "margin" else vote_score
         k, positive = (self.n_neighbors_predict_,), self._training_positive
-        return rule(get_engine(self.engine), training, positive, k, queries)[:, 0]
+        return rule(self._engine(), training, positive, k, queries)[:, 0]
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The predicted class of every row."""
@@ -223,7 +222,5 @@ class SDistClassifier(ClassifierMixin, SDist):  # type: ignore[misc]
         n_rows = len(self._training_embedding)
         if not isinstance(k, Integral) or not 1 <= k <= n_rows:
             raise ValueError(f"n_neighbors={k} must be an integer from 1 to {n_rows}, the rows.")
-        rows, squared = nearest(
-            get_engine(self.engine), self._embedded(X), self._training_embedding, k
-        )
+        rows, squared = nearest(self._engine(), self._embedded(X), self._training_embedding, k)
         return (np.sqrt(squared), rows) if return_distance else rows

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
 from sklearn.utils import ClassifierTags, check_random_state
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
@@ -20,7 +21,7 @@ from .._typing import Float
 from ..boosting import BoostingOptions, Learned, LearningOptions, learn
 from ..boosting.draws import panel_size
 from ..boosting.path import Path
-from ..engines import ENGINES, get_engine
+from ..engines import ENGINES, Engine, get_engine
 from ..metric import SparseMetric
 from ._progress import ProgressLine
 from ._validation import (
@@ -92,7 +93,8 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     random_state : int, RandomState instance or None, default=None
         Seed of the bags and panels.
     n_jobs : int or None, default=None
-        Threads of the linear algebra inside a fit; None means 1. The model does not depend on it.
+        Threads of the neighbour searches; None means 1, -1 all cores. The model does not depend
+        on it.
     verbose : int, default=0
         1 shows a progress line.
 
@@ -281,11 +283,14 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         line = ProgressLine(options.boosting.max_iter) if self.verbose else None
         # One BLAS thread: results then do not depend on the machine's number of cores.
         with threadpool_limits(1, user_api="blas"):
-            learned = learn(X, positive, weight, get_engine(self.engine), options, line)
+            learned = learn(X, positive, weight, self._engine(), options, line)
         if line is not None:
             line.close(learned.path)
         self._warn(learned, X, positive, options)
         return learned
+
+    def _engine(self) -> Engine:
+        return get_engine(self.engine, effective_n_jobs(self.n_jobs))
 
     def _warn(
         self,
