@@ -713,8 +713,8 @@ def test_stop_weighs_loss_against_complexity() -> None:
     """Losses 10, 6, 5, 4.9 and complexities 1, 2, 3, 4 (orthogonal unit steps)."""
     losses = [10.0, 6.0, 5.0, 4.9]
     path = Path(Factor.empty(), [step([m], [1.0], loss=x) for m, x in enumerate(losses)])
-    chosen = {penalty: best_step(path, penalty) for penalty in (0, 0.05, 0.5, 2.0, 100.0)}
-    assert chosen == {0: 4, 0.05: 4, 0.5: 3, 2.0: 2, 100.0: 1}
+    chosen = {penalty: best_step(path, penalty) for penalty in (0, 0.09, 0.11, 0.9, 1.1, 3.9, 4.1)}
+    assert chosen == {0: 4, 0.09: 4, 0.11: 3, 0.9: 3, 1.1: 2, 3.9: 2, 4.1: 1}
 
 
 def test_stop_ignores_lower_losses_between_refreshes() -> None:
@@ -855,7 +855,7 @@ def test_start_from_a_metric_keeps_its_constants_and_terms() -> None:
     factor = start_factor(candidates, scaling, metric)
     assert terms_of(candidates) == [(0,), (1,), (2,), (0, 2)]
     assert factor.index.tolist() == [1, 3]
-    place = Embedding(candidates, factor).columns
+    place = Embedding(candidates, factor).columns(2)
     expected = metric.pairwise_distance(X)
     assert np.allclose(literal.squared_distances(place), expected**2, atol=1e-10)
 
@@ -885,7 +885,7 @@ def test_many_columns_are_rotated_without_changing_distances() -> None:
     steps = rng.normal(size=(3, 100)) * np.array([[1.0], [1.0], [1e-3]])
     for column in (X @ steps).T:
         embedding.append(column)
-    place = embedding.columns
+    place = embedding.columns(3)
     assert place.shape == (30, 3)
     expected = literal.squared_distances(X, steps @ steps.T)
     assert np.allclose(literal.squared_distances(place), expected, rtol=1e-10, atol=1e-10)
@@ -894,7 +894,7 @@ def test_many_columns_are_rotated_without_changing_distances() -> None:
 def test_empty_embedding_puts_all_rows_in_one_place() -> None:
     embedding = Embedding(candidates_of(np.eye(3), 1), Factor.empty())
     assert len(embedding) == 0
-    assert embedding.columns.shape == (3, 0)
+    assert embedding.columns(0).shape == (3, 0)
 
 
 def test_selected_terms_keep_the_order_of_their_first_selection() -> None:

@@ -121,6 +121,20 @@ def test_graph_kernels_take_any_layout(native: Engine, layout: int, q: int) -> N
     assert np.array_equal(graph.edge_shares(view[:, 0], weight), graph.edge_shares(z[:, 0], weight))
 
 
+@pytest.mark.parametrize("engine", ["numpy", "native"])
+def test_shifting_the_columns_changes_nothing(engine: str) -> None:
+    """Only differences count: columns a million away from zero lose no more than their digits."""
+    rng = np.random.default_rng(2)
+    graph = get_engine(engine).graph(rng.integers(0, 30, (30, 3)), rng.integers(0, 30, (30, 4)))
+    z, weight = rng.normal(size=(30, 5)), rng.exponential(size=30)
+    far = z + 1e6
+    assert close(graph.margins(far), graph.margins(z), 1e-8)
+    assert close(graph.column_margins(far), graph.column_margins(z), 1e-8)
+    assert close(graph.laplacian(far, weight), graph.laplacian(z, weight), 1e-8)
+    shares = graph.edge_shares(z[:, 0], weight)
+    assert close(graph.edge_shares(far[:, 0], weight), shares, 1e-8)
+
+
 # --- terms
 
 

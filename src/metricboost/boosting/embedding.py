@@ -8,15 +8,14 @@ from .._typing import Float, Index
 from .path import Factor
 from .terms import Candidates
 
-#: Beyond this many columns a rotation into fewer costs less than the searches it speeds up.
-ROTATE_ABOVE = 64
+#: Columns are rotated into fewer once there are this many times as many as their rank can be.
+ROTATE_ABOVE = 1.5
 
 
 class Embedding:
     """The training rows under W: Euclidean distances between its rows are distances under W.
 
-    A step adds one column, ``sqrt(w) Phi xi``, so W itself is never needed while boosting. Many
-    columns are rotated into as many as their rank.
+    A step adds one column, ``sqrt(w) Phi xi``, so W itself is never needed while boosting.
     """
 
     def __init__(self, candidates: Candidates, start: Factor) -> None:
@@ -29,12 +28,12 @@ class Embedding:
     def append(self, column: Float) -> None:
         self._columns.append(column[:, None])
 
-    @property
-    def columns(self) -> Float:
+    def columns(self, n_terms: int) -> Float:
+        """All columns; where they are many more than W has terms, as many as its rank."""
         if not self._columns:
             return np.empty((self._n_rows, 0))
         together = np.ascontiguousarray(np.hstack(self._columns))
-        if len(self._columns) > 1 and together.shape[1] > ROTATE_ABOVE:
+        if together.shape[1] > ROTATE_ABOVE * n_terms:
             together = _rotated(together)
         self._columns = [together]
         return together

@@ -60,7 +60,7 @@ def boost(
         Embedding(candidates, start),
         Selected(start.index),
     )  # 1)
-    graph, margins = _neighbors(candidates, positive, embedding, options.n_neighbors)
+    graph, margins = _neighbors(candidates, positive, embedding, selected, options.n_neighbors)
     for attempt in range(1, options.max_iter + 1):  # 2)
         in_bag, panel = draws(attempt, len(candidates))
         u = _weights(margins, sample_weight)
@@ -76,7 +76,9 @@ def boost(
             candidates.expand(support.tolist(), selected.add(support))
             refresh = _due(options.refresh_every, len(path) + 1)
             if refresh:
-                graph, margins = _neighbors(candidates, positive, embedding, options.n_neighbors)
+                graph, margins = _neighbors(
+                    candidates, positive, embedding, selected, options.n_neighbors
+                )
             loss = _loss(margins, sample_weight)
             path.steps.append(
                 Step(attempt, support, xi, w, loss, refresh, len(selected), len(candidates))
@@ -89,13 +91,18 @@ def boost(
 
 
 def _neighbors(
-    candidates: Candidates, positive: npt.NDArray[np.bool_], embedding: Embedding, k: int
+    candidates: Candidates,
+    positive: npt.NDArray[np.bool_],
+    embedding: Embedding,
+    selected: Selected,
+    k: int,
 ) -> tuple[SignedGraph, Float]:
     """The neighbours under W, Euclidean ones where it is still zero, and the margins under W."""
-    place = embedding.columns if len(embedding) else candidates.X
+    rows = embedding.columns(len(selected))
+    place = rows if rows.shape[1] else candidates.X
     found = class_neighborhoods(candidates.engine, place, positive, k)
     graph = SignedGraph(candidates, candidates.engine.graph(found.same, found.other))
-    return graph, graph.margins(embedding.columns)
+    return graph, graph.margins(rows)
 
 
 def _weights(margins: Float, sample_weight: Float) -> Float:

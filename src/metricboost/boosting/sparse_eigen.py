@@ -32,9 +32,18 @@ def sparse_eigenvector(form: QuadraticForm, n_nonzero: int) -> tuple[Index, Floa
         return np.array([best]), np.ones(1)
     ends = _iterate(form, starts, diagonal[starts], kappa)
     supports = np.unique(ends, axis=0)
-    solved = [leading_eigenvector(form.block(support)) for support in supports]
+    solved = [leading_eigenvector(block) for block in _blocks(form, supports)]
     best = int(np.argmax([value for value, _ in solved]))
     return _drop_zeros(supports[best], solved[best][1])
+
+
+def _blocks(form: QuadraticForm, supports: Index) -> list[Float]:
+    """A on every support; on all of them at once, where together they are few."""
+    together, place = np.unique(supports, return_inverse=True)
+    if len(together) > 64:
+        return [form.block(support) for support in supports]
+    A = form.block(together)
+    return [A[np.ix_(index, index)] for index in place.reshape(supports.shape)]
 
 
 def _iterate(form: QuadraticForm, starts: Index, value: Float, kappa: int) -> Index:
