@@ -162,7 +162,7 @@ def main() -> None:
     fits()
     print("One native step (mean of 40, no refresh):")
     with threadpool_limits(1, user_api="blas"):
-        steps("defaults, all 500 columns", 20, None, 5, gate=True)
+        steps("defaults, all 500 columns", 20, None, 8, gate=True)
         steps("paper, 22 of 500 columns", 3, "sqrt", 1, gate=False)
     memory()
 

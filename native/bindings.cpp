@@ -60,12 +60,13 @@ void laplacian(Matrix z, Vector weight, Index same, Index other, OutMatrix out) 
     metricboost::laplacian(z.data(), n, s, weight.data(), near_same, near_other, out.data());
 }
 
-void edge_shares(Vector z, Vector weight, Index same, Index other, OutVector out) {
-    const std::size_t n = z.shape(0);
-    require(weight.shape(0) == n && out.shape(0) == n, "weight and out need one entry a row");
+void edge_shares(Matrix z, Vector weight, Index same, Index other, OutMatrix out) {
+    const std::size_t n = z.shape(0), columns = z.shape(1);
+    require(weight.shape(0) == n, "weight has the wrong length");
+    require(out.shape(0) == n && out.shape(1) == columns, "out has the wrong shape");
     const auto s = neighbors(same, n), o = neighbors(other, n);
     nb::gil_scoped_release release;
-    metricboost::edge_shares(z.data(), n, weight.data(), s, o, out.data());
+    metricboost::edge_shares(z.data(), n, columns, weight.data(), s, o, out.data());
 }
 
 void term_moments(Matrix x, Index factors, OutMatrix moments) {

@@ -101,18 +101,21 @@ void laplacian(const double *z, std::size_t n, std::size_t s, const double *weig
     }
 }
 
-void edge_shares(const double *z, std::size_t n, const double *weight, Neighbors same,
-                 Neighbors other, double *out) {
-    std::fill(out, out + n, 0.0);
+MULTIVERSION
+void edge_shares(const double *z, std::size_t n, std::size_t s, const double *weight,
+                 Neighbors same, Neighbors other, double *out) {
+    std::fill(out, out + n * s, 0.0);
     for (const auto &[near, sign] : {std::pair{other, 1.0}, std::pair{same, -1.0}}) {
         for (std::size_t i = 0; i < n; ++i) {
             if (weight[i] == 0.0) continue;
             const double w = sign * weight[i] / static_cast<double>(near.k);
             for (std::size_t j = 0; j < near.k; ++j) {
                 const std::size_t row = near.rows[i * near.k + j];
-                const double d = z[i] - z[row], share = w * (d * d);
-                out[i] += share;
-                out[row] += share;
+                for (std::size_t c = 0; c < s; ++c) {
+                    const double d = z[i * s + c] - z[row * s + c], share = w * (d * d);
+                    out[i * s + c] += share;
+                    out[row * s + c] += share;
+                }
             }
         }
     }

@@ -29,10 +29,10 @@ void column_margins(const double *phi, std::size_t n, std::size_t q, std::size_t
 void laplacian(const double *z, std::size_t n, std::size_t s, const double *weight,
                Neighbors same, Neighbors other, double *out);
 
-// out[a] = what the edges at row a, from either end, add to z' L z; z has one column. These are
-// the shares of independent rows in a sum over edges that are not independent.
-void edge_shares(const double *z, std::size_t n, const double *weight, Neighbors same,
-                 Neighbors other, double *out);
+// out[a, c] = what the edges at row a, from either end, add to z_c' L z_c for every column of z
+// (n x s): the shares of independent rows in a sum over edges that are not independent.
+void edge_shares(const double *z, std::size_t n, std::size_t s, const double *weight,
+                 Neighbors same, Neighbors other, double *out);
 
 // A term whose deviation is at most this share of its largest value does not vary.
 constexpr double CONSTANT = 1e-10;

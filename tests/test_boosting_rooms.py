@@ -25,7 +25,7 @@ from metricboost.boosting.neighborhoods import (
     nearest,
 )
 from metricboost.boosting.path import Factor, Path, Step, best_step
-from metricboost.boosting.pruning import heaviest, keep_only, recurring
+from metricboost.boosting.pruning import harms, heaviest, keep_only, recurring
 from metricboost.boosting.scaling import Scaling
 from metricboost.boosting.screening import screen_pairs
 from metricboost.boosting.sparse_eigen import sparse_eigenvector
@@ -267,6 +267,16 @@ def test_rows_that_balance_to_rounding_still_end_the_search() -> None:
             gain = rng.normal(size=60)
             gain += slope - gain.mean()
             assert 0 <= step_weight(np.ones(60), gain) < 1e-6
+
+
+@pytest.mark.parametrize("loser", [300.0, 3000.0])
+def test_one_row_that_loses_much_bounds_the_weight(loser: float) -> None:
+    """Fifty rows gain and one, of hardly any weight yet, loses much: its loss grows fast."""
+    for weight in (1e-2, 1e-4, 1e-8, 1e-12):
+        u, gain = np.append(np.ones(50), weight), np.append(np.ones(50), -loser)
+        if u @ gain > 0:
+            expected = literal.step_weight(u, gain)
+            assert step_weight(u, gain) == pytest.approx(expected, rel=1e-8)
 
 
 def test_large_gains_that_nearly_balance_do_not_overflow() -> None:
@@ -557,7 +567,7 @@ def test_hubs_pass_a_naive_test_but_not_the_gate() -> None:
     gain = graph.margins(z[:, None])[left_out]
     naive = gain.mean() / (gain.std(ddof=1) / np.sqrt(len(gain)))
     assert naive > 5
-    assert t_statistic(graph.edge_shares(z, weight)) < 2.5
+    assert t_statistic(graph.edge_shares(z[:, None], weight)) < 2.5
 
 
 def test_a_column_that_sets_whole_classes_apart_passes_the_gate() -> None:
@@ -566,7 +576,7 @@ def test_a_column_that_sets_whole_classes_apart_passes_the_gate() -> None:
     positive = np.arange(200) % 2 == 0
     z = rng.normal(size=200) + 1.5 * positive
     near = class_neighborhoods(ENGINE, rng.normal(size=(200, 3)), positive, 3)
-    shares = ENGINE.graph(near.same, near.other).edge_shares(z, np.ones(200))
+    shares = ENGINE.graph(near.same, near.other).edge_shares(z[:, None], np.ones(200))
     assert t_statistic(shares) > 2.5
 
 
@@ -576,7 +586,7 @@ def test_statistic_is_that_of_a_loop_over_edges(engine: str) -> None:
     same, other = rng.integers(0, 30, (30, 3)), rng.integers(0, 30, (30, 4))
     z, weight = rng.normal(size=30), rng.exponential(size=30) * (rng.random(30) < 0.5)
     edges = literal.edge_list(same.tolist(), other.tolist())
-    shares = get_engine(engine).graph(same, other).edge_shares(z, weight)
+    shares = get_engine(engine).graph(same, other).edge_shares(z[:, None], weight)[:, 0]
     assert np.allclose(shares, literal.edge_shares(z, edges, weight), atol=1e-12)
     expected = literal.gate_statistic(z, edges, weight)
     assert t_statistic(shares) == pytest.approx(expected, rel=1e-10)
@@ -769,6 +779,28 @@ def test_pruned_metric_is_a_principal_submatrix() -> None:
     assert pruned.index.tolist() == [0, 1, 3]
     assert np.allclose(pruned.matrix @ pruned.matrix.T, W[np.ix_([0, 1, 3], [0, 1, 3])])
     assert np.array_equal(keep_only(factor, TERMS, {7}).matrix, factor.matrix)
+
+
+def noisy(place: Array, noise: float, seed: int = 0) -> Array:
+    return place + noise * np.random.default_rng(seed).normal(size=place.shape)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.5, 1.0, 1.5, 2.0, 4.0])
+def test_harm_is_a_clear_rise_of_the_leave_one_out_error(noise: float) -> None:
+    """Three standard errors, as counted row by row; never where nothing changed."""
+    positive = np.arange(60) % 2 == 0
+    before = noisy(3.0 * positive[:, None], 1.0)
+    after = noisy(before, noise, seed=1)
+    distances = literal.squared_distances(before), literal.squared_distances(after)
+    assert harms(ENGINE, before, after, positive) == (literal.harm(*distances, positive) > 3)
+
+
+def test_losing_the_signal_is_harm_and_losing_noise_is_not() -> None:
+    positive = np.arange(60) % 2 == 0
+    good, bad = noisy(3.0 * positive[:, None], 1.0), noisy(np.zeros((60, 1)), 1.0, seed=2)
+    assert harms(ENGINE, good, bad, positive)
+    assert not harms(ENGINE, bad, good, positive)
+    assert not harms(ENGINE, np.hstack([good, 0.1 * bad]), good, positive)
 
 
 # --- scaling

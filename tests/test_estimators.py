@@ -577,7 +577,10 @@ def test_screening_finds_a_pair_among_noise():
 
 
 @pytest.mark.parametrize("gap", [3.0, 100.0, 1e6])
-@pytest.mark.parametrize("params", [{}, {"subsample": 1.0, "oob_gate": None, "learning_rate": 1.0}])
+@pytest.mark.parametrize(
+    "params",
+    [{}, {"subsample": 1.0, "oob_gate": None, "learning_rate": 1.0, "n_nonzero": 3}],
+)
 def test_separable_classes(gap, params):
     """No step weight runs away: everything stays finite, and the classes are told apart."""
     X = np.random.default_rng(0).standard_normal((80, 4))

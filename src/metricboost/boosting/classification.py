@@ -5,7 +5,7 @@ Without queries the training rows are scored, each left out of its own neighbour
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,24 @@ import numpy.typing as npt
 from .._typing import Float
 from ..engines import Engine
 from .neighborhoods import nearest
+
+#: Numbers of neighbours to choose from by the leave-one-out error.
+NEIGHBOR_CHOICES = (3, 5, 10, 20)
+
+
+def leave_one_out_errors(
+    engine: Engine,
+    training: Float,
+    positive: npt.NDArray[np.bool_],
+    ks: Sequence[int],
+    rule: Callable[..., Float] | None = None,
+) -> Float:
+    """Errors of the training rows, each classified by the others, one column a k.
+
+    A tie is half an error, so that the classes are treated alike.
+    """
+    score = (rule or margin_score)(engine, training, positive, ks, None)
+    return np.where(score == 0, 0.5, (score > 0) != positive[:, None])
 
 
 def margin_score(

@@ -21,6 +21,7 @@ import numpy as np
 
 from .._typing import Float, Index
 from .graph import QuadraticForm, SignedGraph
+from .rounding import to_twelve_digits
 from .sparse_eigen import leading_eigenvector
 
 
@@ -47,13 +48,12 @@ def trimmed(
     the bag (0 in the bag).
     """
     block = form.block(support)
-    order = np.argsort(-np.abs(xi), kind="stable")
-    best: tuple[float, Index, Float] | None = None
-    for size in range(1, len(xi) + 1):
-        kept = np.sort(order[:size])
-        _, values = leading_eigenvector(block[np.ix_(kept, kept)])
-        t = t_statistic(graph.graph.edge_shares(columns[:, kept] @ values, left_out))
-        if best is None or t > best[0]:
-            best = t, kept, values
-    assert best is not None
-    return best
+    order = np.argsort(-to_twelve_digits(np.abs(xi)), kind="stable")
+    truncations = [np.sort(order[:size]) for size in range(1, len(xi) + 1)]
+    vectors = np.zeros((len(xi), len(xi)))
+    for column, kept in enumerate(truncations):
+        vectors[kept, column] = leading_eigenvector(block[np.ix_(kept, kept)])[1]
+    shares = graph.graph.edge_shares(columns @ vectors, left_out)
+    statistics = [t_statistic(share) for share in shares.T]
+    best = int(np.argmax(to_twelve_digits(np.array(statistics))))
+    return statistics[best], truncations[best], vectors[truncations[best], best]

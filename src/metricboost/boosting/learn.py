@@ -14,7 +14,7 @@ from ..engines import Engine
 from ..metric import SparseMetric
 from .loop import BoostingOptions, Watch, boost
 from .path import Factor, Path, Step, best_step
-from .pruning import heaviest, keep_only, recurring
+from .pruning import harms, heaviest, keep_only, recurring
 from .scaling import Scaling
 from .screening import BUDGET, Screening, screen_pairs
 from .start import Init, start_factor, start_scaling
@@ -84,9 +84,10 @@ def learn(
         terms = [(int(column),) for column in scaling.kept]
         moments = np.tile([0.0, 1.0], (len(terms), 1))
         factor = Factor.identity(len(terms))
-    elif best > 0:
-        factor = _pruned(factor, path, best, terms, options.prune)
-    return Learned(path, terms, moments, scaling, screening, best, factor)
+    learned = Learned(path, terms, moments, scaling, screening, best, factor)
+    if best > 0 and options.prune is not None:
+        return _pruned(learned, X, positive, engine, options.prune)
+    return learned
 
 
 def _screened(
@@ -119,15 +120,19 @@ def _renumbered(step: Step, used: npt.NDArray[np.intp]) -> Step:
 
 
 def _pruned(
-    factor: Factor,
-    path: Path,
-    best: int,
-    terms: list[Term],
-    prune: int | Literal["auto"] | None,
-) -> Factor:
-    if prune is None:
-        return factor
-    if prune == "auto":
-        from_start = {column for t in path.start.index for column in terms[t]}
-        return keep_only(factor, terms, recurring(path.steps[:best], terms) | from_start)
-    return keep_only(factor, terms, heaviest(factor, terms, prune))
+    learned: Learned,
+    X: Float,
+    positive: npt.NDArray[np.bool_],
+    engine: Engine,
+    prune: int | Literal["auto"],
+) -> Learned:
+    factor, terms, path = learned.factor, learned.terms, learned.path
+    if prune != "auto":
+        return replace(learned, factor=keep_only(factor, terms, heaviest(factor, terms, prune)))
+    from_start = {column for t in path.start.index for column in terms[t]}
+    kept = recurring(path.steps[: learned.best_iter], terms) | from_start
+    pruned = keep_only(factor, terms, kept)
+    if len(pruned.index) == len(factor.index):
+        return learned
+    before, after = (learned.metric(f, None).transform(X) for f in (factor, pruned))
+    return learned if harms(engine, before, after, positive) else replace(learned, factor=pruned)

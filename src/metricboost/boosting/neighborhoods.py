@@ -16,12 +16,13 @@ import numpy.typing as npt
 
 from .._typing import Float, Index, Rows
 from ..engines import Engine
+from .rounding import to_twelve_digits
 
 #: Rows are searched in fixed blocks: results do not depend on memory or threads.
 BLOCK = 512
 #: Candidates kept beyond k and ranked again by exact distances: products of embeddings round,
 #: so the order of near-equal distances is only settled by differences. Where more than these are
-#: as near as the k-th, all references are ranked.
+#: as near as the k-th, all that are are ranked.
 SPARE = 8
 
 
@@ -106,43 +107,25 @@ class _Search:
             rough[np.arange(len(q)), omit] = np.inf
             available -= 1
         found = self._engine.smallest(rough, min(self._k + SPARE, available))
-        doubtful = self._doubtful(rough, found, centred, available)
         rows, distances = self._ranked(q, np.sort(found, axis=1))
-        if len(doubtful):
-            everyone = self._everyone(len(doubtful), None if omit is None else omit[doubtful])
-            rows[doubtful], distances[doubtful] = self._ranked(q[doubtful], everyone)
+        if found.shape[1] < available:
+            bar, doubtful = self._doubtful(rough, found, centred)
+            for i in doubtful:
+                near = np.flatnonzero(rough[i] <= bar[i]).astype(np.int32)
+                rows[i], distances[i] = self._ranked(q[[i]], near[None, :])
         return rows, distances
 
-    def _doubtful(self, rough: Float, found: Rows, centred: Float, available: int) -> Index:
-        """Queries whose last spare candidate is, to rounding, as near as the k-th."""
-        if found.shape[1] == available:
-            return np.empty(0, dtype=np.intp)
+    def _doubtful(self, rough: Float, found: Rows, centred: Float) -> tuple[Float, Index]:
+        """How near the k-th may be, to rounding; queries whose last spare candidate is as near."""
         ends = np.take_along_axis(rough, found[:, [self._k - 1, -1]], 1)
         size = np.sqrt(np.einsum("ij,ij->i", centred, centred)) + np.sqrt(self._norms.max())
-        error = 4 * (centred.shape[1] + 2) * np.finfo(float).eps * size**2
-        return np.flatnonzero(~(ends[:, 1] - ends[:, 0] > error))
-
-    def _everyone(self, n_queries: int, omit: Index | None) -> Rows:
-        """All references for every query, itself left out."""
-        numbers = np.arange(len(self._references), dtype=np.int32)
-        rows = np.tile(numbers, (n_queries, 1))
-        if omit is None:
-            return rows
-        others: Rows = rows[numbers != omit[:, None]].reshape(n_queries, -1)
-        return others
+        # Twelve digits count as a tie, and the product has its own rounding on top.
+        error = (2.0**-35 + 4 * (centred.shape[1] + 2) * np.finfo(float).eps) * size**2
+        bar = ends[:, 0] + error
+        return bar, np.flatnonzero(~(ends[:, 1] > bar))
 
     def _ranked(self, q: Float, candidates: Rows) -> tuple[Rows, Float]:
         """The k nearest of the candidates, which are in order of their numbers."""
         exact = self._engine.paired_squared_distances(q, self._references, candidates)
-        order = np.argsort(_to_twelve_digits(exact), axis=1, kind="stable")[:, : self._k]
+        order = np.argsort(to_twelve_digits(exact), axis=1, kind="stable")[:, : self._k]
         return np.take_along_axis(candidates, order, 1), np.take_along_axis(exact, order, 1)
-
-
-def _to_twelve_digits(distances: Float) -> Float:
-    """Rounded to 40 bits: distances that differ by rounding alone are ties, broken by number.
-
-    Engines round differently, and on tables of whole numbers most distances are ties.
-    """
-    mantissa, exponent = np.frexp(distances)
-    result: Float = np.ldexp(np.round(mantissa * 2.0**40), exponent)
-    return result

@@ -3,7 +3,11 @@
 Every step learns from its own bag of rows. A column that matters is chosen again and again; one
 that fits the noise of a bag is not, even where the out-of-bag gate let it pass once. So by default
 the variables that only one accepted step ever used are dropped, with all terms made of them. It
-costs nothing and needs no validation rows.
+needs no validation rows and no further fit.
+
+Where many columns say the same, steps may choose another one each time, and none recurs. So the
+pruning is taken back where it raises the leave-one-out error on the training rows by more than
+three standard errors.
 """
 
 from __future__ import annotations
@@ -12,12 +16,18 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
+from .._typing import Float
+from ..engines import Engine
+from .classification import NEIGHBOR_CHOICES, leave_one_out_errors
 from .path import Factor, Step
 from .terms import Term
 
 #: Accepted steps that must have used a variable for it to stay.
 RECURRENCES = 2
+#: Standard errors by which the leave-one-out error may rise before pruning counts as harm.
+HARM = 3.0
 
 
 def recurring(steps: Sequence[Step], terms: Sequence[Term]) -> set[int]:
@@ -42,3 +52,13 @@ def keep_only(factor: Factor, terms: Sequence[Term], columns: set[int]) -> Facto
     """W on the terms made of the given columns alone; unchanged where none is."""
     keep = np.array([set(terms[t]) <= columns for t in factor.index], dtype=bool)
     return factor.restricted(keep).reduced() if keep.any() else factor
+
+
+def harms(engine: Engine, before: Float, after: Float, positive: npt.NDArray[np.bool_]) -> bool:
+    """Whether the rows embedded as ``after`` are classified clearly worse than as ``before``."""
+    errors = []
+    for embedding in (before, after):
+        wrong = leave_one_out_errors(engine, embedding, positive, NEIGHBOR_CHOICES)
+        errors.append(wrong[:, np.argmin(wrong.mean(axis=0))])
+    rise = errors[1] - errors[0]
+    return bool(rise.mean() > HARM * rise.std() / np.sqrt(len(rise)))

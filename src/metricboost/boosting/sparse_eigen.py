@@ -15,6 +15,7 @@ import numpy as np
 
 from .._typing import Float, Index
 from .graph import QuadraticForm
+from .rounding import largest, to_twelve_digits
 
 N_STARTS = 5
 MAX_ITER = 50
@@ -26,14 +27,13 @@ def sparse_eigenvector(form: QuadraticForm, n_nonzero: int) -> tuple[Index, Floa
     """Support (sorted, of at most ``n_nonzero``) and values of the unit vector xi."""
     kappa = min(n_nonzero, form.size)
     diagonal = form.diagonal()
-    starts = _largest(diagonal[None, :], min(N_STARTS, form.size))[0]
     if kappa == 1:
-        best = starts[np.argmax(diagonal[starts])]
-        return np.array([best]), np.ones(1)
+        return largest(diagonal[None, :], 1)[0], np.ones(1)
+    starts = largest(diagonal[None, :], min(N_STARTS, form.size))[0]
     ends = _iterate(form, starts, diagonal[starts], kappa)
     supports = np.unique(ends, axis=0)
     solved = [leading_eigenvector(block) for block in _blocks(form, supports)]
-    best = int(np.argmax([value for value, _ in solved]))
+    best = int(np.argmax(to_twelve_digits(np.array([value for value, _ in solved]))))
     return _drop_zeros(supports[best], solved[best][1])
 
 
@@ -82,17 +82,10 @@ def _truncate(
     """One power iteration on A + shift I: the kappa largest entries, to unit length."""
     target = image.copy()
     np.add.at(target, (np.arange(len(index))[:, None], index), shift[:, None] * coef)
-    kept = np.sort(_largest(np.abs(target), kappa), axis=1)
+    kept = largest(np.abs(target), kappa)
     values = np.take_along_axis(target, kept, 1)
     length = np.linalg.norm(values, axis=1, keepdims=True)
     return kept, values / np.where(length > 0, length, 1.0)
-
-
-def _largest(values: Float, k: int) -> Index:
-    """Columns of the k largest entries of every row."""
-    if k >= values.shape[1]:
-        return np.tile(np.arange(values.shape[1]), (len(values), 1))
-    return np.argpartition(-values, k - 1, axis=1)[:, :k]
 
 
 def leading_eigenvector(block: Float) -> tuple[float, Float]:

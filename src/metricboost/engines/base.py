@@ -42,7 +42,7 @@ class NeighborGraph(ABC):
 
     @abstractmethod
     def edge_shares(self, z: Float, weight: Float) -> Float:
-        """What the edges at each row, from either end, add to ``z' L z``; ``z`` is a vector."""
+        """What the edges at each row, from either end, add to ``z' L z`` for each column z."""
 
 
 class Engine(ABC):

@@ -31,7 +31,7 @@ class NativeGraph(NeighborGraph):
         return out
 
     def edge_shares(self, z: Float, weight: Float) -> Float:
-        out = np.empty(len(z))
+        out = np.empty(z.shape)
         _native.edge_shares(_contiguous(z), _contiguous(weight), self.same, self.other, out)
         return out
 

@@ -40,10 +40,11 @@ class NumpyGraph(NeighborGraph):
 
     def edge_shares(self, z: Float, weight: Float) -> Float:
         edges = self._signed.tocoo()
-        share = weight[edges.row] * edges.data * (z[edges.row] - z[edges.col]) ** 2
-        n = len(z)
-        shares = np.bincount(edges.row, share, n) + np.bincount(edges.col, share, n)
-        return shares.astype(np.float64, copy=False)
+        value = (weight[edges.row] * edges.data)[:, None] * (z[edges.row] - z[edges.col]) ** 2
+        shares = np.zeros(z.shape)
+        np.add.at(shares, edges.row, value)
+        np.add.at(shares, edges.col, value)
+        return shares
 
 
 class NumpyEngine(Engine):

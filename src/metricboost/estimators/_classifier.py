@@ -15,12 +15,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Float
 from ..boosting import Learned
-from ..boosting.classification import margin_score, vote_score
+from ..boosting.classification import (
+    NEIGHBOR_CHOICES,
+    leave_one_out_errors,
+    margin_score,
+    vote_score,
+)
 from ..boosting.neighborhoods import nearest
 from ._sdist import SDist
-
-#: What ``n_neighbors_predict="auto"`` chooses from.
-NEIGHBOR_CHOICES = (3, 5, 10, 20)
 
 
 class SDistClassifier(ClassifierMixin, SDist):  # type: ignore[misc]
@@ -69,14 +71,14 @@ class SDistClassifier(ClassifierMixin, SDist):  # type: ignore[misc]
         self,
         max_iter: int = 150,
         n_neighbors: int = 20,
-        n_nonzero: int | float = 5,
+        n_nonzero: int | float = 8,
         learning_rate: float = 0.05,
         subsample: float = 0.5,
         max_features: int | float | str | None = None,
         max_degree: int = 2,
         refresh_every: int | None = 10,
         complexity_penalty: float = 0.0,
-        oob_gate: float | None = 2.5,
+        oob_gate: float | None = 2.25,
         screen_pairs: int | str = "auto",
         prune: int | str | None = "auto",
         init: Any = "zero",
@@ -130,11 +132,16 @@ class SDistClassifier(ClassifierMixin, SDist):  # type: ignore[misc]
     def _chosen_neighbors(self) -> int:
         if self.n_neighbors_predict != "auto":
             return int(self.n_neighbors_predict)
-        engine, positive = self._engine(), self._training_positive
         rule = margin_score if self.classifier == "margin" else vote_score
-        score = rule(engine, self._training_embedding, positive, NEIGHBOR_CHOICES, None)
-        errors = ((score > 0) != positive[:, None]).mean(axis=0)
-        return int(NEIGHBOR_CHOICES[np.flatnonzero(errors == errors.min())[-1]])
+        wrong = leave_one_out_errors(
+            self._engine(),
+            self._training_embedding,
+            self._training_positive,
+            NEIGHBOR_CHOICES,
+            rule,
+        )
+        errors = wrong.mean(axis=0)
+        return NEIGHBOR_CHOICES[np.flatnonzero(errors == errors.min())[-1]]
 
     def decision_function(self, X: Any) -> Float:
         """Evidence for ``classes_[1]``: positive where it is predicted.

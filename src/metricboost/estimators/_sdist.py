@@ -51,7 +51,7 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Attempted boosting steps. A fit ends earlier once 30 attempts in a row were rejected.
     n_neighbors : int, default=20
         Neighbours of each class that define a row's margin while learning.
-    n_nonzero : int or float, default=5
+    n_nonzero : int or float, default=8
         The most terms a step may combine (the paper's kappa), or their share of the candidates a
         step sees (its rho, a float in (0, 1]). With ``oob_gate`` a step keeps as many of them
         as the rows out of the bag support.
@@ -69,7 +69,7 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     complexity_penalty : float, default=0
         The paper's lambda_C, on the summed loss: stops where loss + penalty * complexity is
         smallest. 0 keeps every accepted step.
-    oob_gate : float or None, default=2.5
+    oob_gate : float or None, default=2.25
         A step must gain on the rows out of its bag by this many standard errors. None accepts
         every step that gains on its bag, as the paper does. Has no effect with ``subsample=1``.
     screen_pairs : "auto" or int, default="auto"
@@ -178,14 +178,14 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self,
         max_iter: int = 150,
         n_neighbors: int = 20,
-        n_nonzero: int | float = 5,
+        n_nonzero: int | float = 8,
         learning_rate: float = 0.05,
         subsample: float = 0.5,
         max_features: int | float | str | None = None,
         max_degree: int = 2,
         refresh_every: int | None = 10,
         complexity_penalty: float = 0.0,
-        oob_gate: float | None = 2.5,
+        oob_gate: float | None = 2.25,
         screen_pairs: int | str = "auto",
         prune: int | str | None = "auto",
         init: Any = "zero",
