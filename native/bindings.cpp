@@ -87,6 +87,16 @@ void term_columns(Matrix x, Index factors, Matrix moments, OutMatrix out) {
                               out.data());
 }
 
+void pull_back(Columns x, Matrix y, OutMatrix out) {
+    const std::size_t n = x.shape(0), q = x.shape(1), s = y.shape(1);
+    require(y.shape(0) == n, "x and y differ in rows");
+    require(out.shape(0) == s && out.shape(1) == q, "out has the wrong shape");
+    require(x.stride(0) >= 0 && (q <= 1 || x.stride(1) == 1), "x needs contiguous rows");
+    const auto stride = static_cast<std::size_t>(x.stride(0));
+    nb::gil_scoped_release release;
+    metricboost::pull_back(x.data(), n, q, stride, y.data(), s, out.data());
+}
+
 void smallest(Matrix d, OutIndex out) {
     const std::size_t rows = d.shape(0), m = d.shape(1), k = out.shape(1);
     require(out.shape(0) == rows, "out has the wrong number of rows");
@@ -115,6 +125,7 @@ NB_MODULE(_native, m) {
     m.def("edge_shares", &edge_shares, "z"_a, "weight"_a, "same"_a, "other"_a, "out"_a);
     m.def("term_moments", &term_moments, "x"_a, "factors"_a, "moments"_a);
     m.def("term_columns", &term_columns, "x"_a, "factors"_a, "moments"_a, "out"_a);
+    m.def("pull_back", &pull_back, "x"_a, "y"_a, "out"_a);
     m.def("smallest", &smallest, "d"_a, "out"_a);
     m.def("paired_squared_distances", &paired_squared_distances, "a"_a, "b"_a, "index"_a,
           "out"_a);

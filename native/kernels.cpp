@@ -186,6 +186,26 @@ void term_columns(const double *x, std::size_t p, std::size_t n, const std::int3
     }
 }
 
+MULTIVERSION
+void pull_back(const double *x, std::size_t n, std::size_t q, std::size_t stride,
+               const double *y, std::size_t s, double *out) {
+    std::fill(out, out + s * q, 0.0);
+    std::size_t i = 0;
+    for (; i + 4 <= n; i += 4) {  // four rows a pass: the sums are loaded and stored less often
+        const double *x0 = x + i * stride, *x1 = x0 + stride, *x2 = x1 + stride, *x3 = x2 + stride;
+        for (std::size_t c = 0; c < s; ++c) {
+            const double y0 = y[i * s + c], y1 = y[(i + 1) * s + c], y2 = y[(i + 2) * s + c],
+                         y3 = y[(i + 3) * s + c];
+            double *sum = out + c * q;
+            for (std::size_t t = 0; t < q; ++t)
+                sum[t] += (y0 * x0[t] + y1 * x1[t]) + (y2 * x2[t] + y3 * x3[t]);
+        }
+    }
+    for (; i < n; ++i)
+        for (std::size_t c = 0; c < s; ++c)
+            for (std::size_t t = 0; t < q; ++t) out[c * q + t] += y[i * s + c] * x[i * stride + t];
+}
+
 namespace {
 
 // The columns of a row fall into LANES classes modulo LANES. The k-th smallest of the classes'

@@ -47,6 +47,11 @@ void term_moments(const double *x, std::size_t p, std::size_t n, const std::int3
 void term_columns(const double *x, std::size_t p, std::size_t n, const std::int32_t *factors,
                   std::size_t q, std::size_t degree, const double *moments, double *out);
 
+// out[c, t] = sum_i y[i, c] x[i, t], for few columns of y: x is n x q with rows `stride` apart, y
+// n x s, out s x q. One pass over x in the order of its rows, where a general product would pack it.
+void pull_back(const double *x, std::size_t n, std::size_t q, std::size_t stride,
+               const double *y, std::size_t s, double *out);
+
 // The k smallest entries of every row of d (rows x m), in order, ties by column number.
 void smallest(const double *d, std::size_t rows, std::size_t m, std::size_t k,
               std::int32_t *out);

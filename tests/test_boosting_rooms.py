@@ -434,7 +434,7 @@ def test_blocks_are_all_columns_in_order() -> None:
         growing.add(part)
         assert np.array_equal(np.hstack(list(growing.blocks())), columns[:, : len(growing)])
     y = np.random.default_rng(0).normal(size=(20, 2))
-    assert np.allclose(growing.pull_back(y), columns.T @ y, rtol=0, atol=1e-12)
+    assert np.allclose(growing.pull_back(y), y.T @ columns, rtol=0, atol=1e-12)
 
 
 def test_diagonal_grows_with_the_candidates() -> None:

@@ -84,6 +84,18 @@ def test_laplacian(graphs: Graphs) -> None:
     assert np.abs(found - expected).max() <= bound
 
 
+@pytest.mark.parametrize("shape", [(1, 1, 1), (4, 3, 2), (7, 1, 5), (103, 130, 5), (50, 9, 0)])
+def test_pull_back(shape: tuple[int, int, int]) -> None:
+    """A few columns pulled back through a table, also through some columns of a larger one."""
+    n, q, s = shape
+    rng = np.random.default_rng(0)
+    table, y = rng.normal(size=(n, 2 * q)), rng.normal(size=(n, s))
+    for columns in (table[:, :q], np.asfortranarray(table[:, :q]), table[::-1, :q]):
+        found, expected = (get_engine(e).pull_back(columns, y) for e in ("native", "numpy"))
+        assert found.shape == (s, q)
+        assert np.allclose(found, expected, rtol=0, atol=1e-12)
+
+
 def test_edge_shares(graphs: Graphs) -> None:
     z = graphs.z[:, 0]
     found, expected = (

@@ -138,7 +138,7 @@ class LaplacianForm:
         vectors = _as_columns(place.reshape(index.shape), coef, len(terms))
         z = self._signed.candidates.columns(terms) @ vectors
         y = self._signed.graph.laplacian(z, self._weight)
-        return self._signed.candidates.pull_back(y).T
+        return self._signed.candidates.pull_back(y)
 
     def block(self, index: Index) -> Float:
         return self._signed.gram(index, self._weight)

@@ -138,5 +138,5 @@ class Candidates:
             yield self.columns(np.arange(start, min(start + BLOCK, len(self))))
 
     def pull_back(self, y: Float) -> Float:
-        """``Phi^T y`` over all candidates."""
-        return np.concatenate([block.T @ y for block in self.blocks()])
+        """``y^T Phi`` over all candidates."""
+        return np.hstack([self.engine.pull_back(block, y) for block in self.blocks()])

@@ -69,6 +69,10 @@ class Engine(ABC):
         """The standardised columns of the terms, n x q, C order."""
 
     @abstractmethod
+    def pull_back(self, columns: Float, y: Float) -> Float:
+        """``y^T columns``, s x q, for a ``y`` of few columns; ``columns`` is n x q."""
+
+    @abstractmethod
     def smallest(self, distances: Float, k: int) -> Rows:
         """The k smallest of every row in increasing order, ties by column number."""
 

@@ -20,9 +20,7 @@ class NativeGraph(NeighborGraph):
 
     def column_margins(self, phi: Float) -> Float:
         out = np.empty(phi.shape)
-        _native.column_margins(
-            phi if phi.strides[1] == 8 else _contiguous(phi), self.same, self.other, out
-        )
+        _native.column_margins(_with_contiguous_rows(phi), self.same, self.other, out)
         return out
 
     def laplacian(self, z: Float, weight: Float) -> Float:
@@ -49,6 +47,11 @@ class NativeEngine(Engine):
         _native.term_columns(Xt, _contiguous(factors), _contiguous(moments), out)
         return out
 
+    def pull_back(self, columns: Float, y: Float) -> Float:
+        out = np.empty((y.shape[1], columns.shape[1]))
+        _native.pull_back(_with_contiguous_rows(columns), _contiguous(y), out)
+        return out
+
     def smallest(self, distances: Float, k: int) -> Rows:
         out = np.empty((len(distances), k), dtype=np.int32)
         _native.smallest(_contiguous(distances), out)
@@ -65,3 +68,9 @@ class NativeEngine(Engine):
 
 def _contiguous(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.ascontiguousarray(array)
+
+
+def _with_contiguous_rows(columns: Float) -> Float:
+    """As it is where rows may lie further apart than their length; else a copy."""
+    inside = columns.strides[1] == columns.itemsize or columns.shape[1] <= 1
+    return columns if inside and columns.strides[0] >= 0 else columns.copy(order="C")

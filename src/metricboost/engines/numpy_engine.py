@@ -62,6 +62,9 @@ class NumpyEngine(Engine):
         columns = _products(Xt, factors).T - moments[:, 0]
         return np.ascontiguousarray(columns * (1 / moments[:, 1]))
 
+    def pull_back(self, columns: Float, y: Float) -> Float:
+        return (columns.T @ y).T
+
     def smallest(self, distances: Float, k: int) -> Rows:
         order = np.argsort(distances, axis=1, kind="stable")[:, :k]
         return order.astype(np.int32)
