@@ -31,8 +31,6 @@ def step_weight(weight: Float, gain: Float) -> float:
         return bound
     up = np.log(first_order[gains]), gain[gains]
     down = np.log(-first_order[losses]), gain[losses]
-    if _imbalance(bound, up, down)[0] <= 0:
-        return bound
     return _root(up, down, bound)
 
 
@@ -53,13 +51,18 @@ def _log_sum(w: float, log_weight: Float, gain: Float) -> tuple[float, float]:
 
 
 def _root(up: tuple[Float, Float], down: tuple[Float, Float], bound: float) -> float:
-    """Newton's method, kept inside a bracket that bisection shrinks where Newton would leave it."""
-    low, high, w = 0.0, bound, 0.0
+    """Newton's method, kept inside a bracket that bisection shrinks where Newton would leave it.
+
+    The bound itself is tried once Newton reaches for it.
+    """
+    low, high, w = 0.0, np.inf, 0.0
     for _ in range(MAX_ITER):
         value, slope = _imbalance(w, up, down)
+        if w == bound and value <= 0:
+            return bound
         low, high = (w, high) if value < 0 else (low, w)
-        newton = w - value / slope
-        if abs(newton - w) <= TOLERANCE * w or high - low <= TOLERANCE * high:
+        newton = min(w - value / slope, bound)
+        if abs(newton - w) <= TOLERANCE * w or high - low <= TOLERANCE * low:
             return min(max(newton, low), high)
-        w = newton if low < newton < high else (low + high) / 2
+        w = newton if low < newton < high else (low + min(high, bound)) / 2
     return low  # not past the root: the loss falls all the way to it

@@ -28,7 +28,7 @@ def sparse_eigenvector(form: QuadraticForm, n_nonzero: int) -> tuple[Index, Floa
     kappa = min(n_nonzero, form.size)
     diagonal = form.diagonal()
     if kappa == 1:
-        return largest(diagonal[None, :], 1)[0], np.ones(1)
+        return np.array([np.argmax(to_twelve_digits(diagonal))]), np.ones(1)
     starts = largest(diagonal[None, :], min(N_STARTS, form.size))[0]
     ends = _iterate(form, starts, diagonal[starts], kappa)
     supports = np.unique(ends, axis=0)
