@@ -55,11 +55,8 @@ def boost(
 ) -> Path:
     """Learn a metric step by step from the start metric; the path of accepted steps."""
     draws = Draws(options.seed, len(positive), options.subsample, options.max_features)
-    path, embedding, selected = (
-        Path(start),
-        Embedding(candidates, start),
-        Selected(start.index),
-    )  # 1)
+    path, selected = Path(start), Selected(start.index)  # 1)
+    embedding = Embedding(candidates, start)
     graph, margins = _neighbors(candidates, positive, embedding, selected, options.n_neighbors)
     for attempt in range(1, options.max_iter + 1):  # 2)
         in_bag, panel = draws(attempt, len(candidates))
