@@ -23,7 +23,7 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from metricboost import SDistClassifier
 from metricboost.inspection import ScreenedPairs
 
-from .tables import REAL, SIMULATIONS, load
+from .tables import LIMITS, REAL, SIMULATIONS, load
 
 #: All p(p+1)/2 products are fitted only up to this many columns.
 ALL_PAIRS_UP_TO = 500
@@ -73,7 +73,7 @@ def wanted(table: str, name: str, full: bool) -> bool:
         return True
     if name == "L1 logistic, all pairs":
         return full and table.startswith("pure") and "2000" not in table
-    return table.startswith("pure") or full
+    return table.startswith("pure") or full or (name == "3-NN" and table in LIMITS)
 
 
 def line(name: str, rows: list[dict[str, float]]) -> str:
