@@ -23,7 +23,7 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from metricboost import SDistClassifier
 from metricboost.inspection import ScreenedPairs
 
-from .tables import LIMITS, REAL, SIMULATIONS, load
+from .tables import REAL, SIMULATIONS, load
 
 #: All p(p+1)/2 products are fitted only up to this many columns.
 ALL_PAIRS_UP_TO = 500
@@ -69,11 +69,11 @@ def measure(table: str, name: str, seed: int) -> dict[str, float]:
 
 def wanted(table: str, name: str, full: bool) -> bool:
     """The ablations belong beside the pure interactions; L1 on all pairs is slow and large."""
-    if name == "metricboost":
+    if name in ("metricboost", "3-NN"):
         return True
     if name == "L1 logistic, all pairs":
         return full and table.startswith("pure") and "2000" not in table
-    return table.startswith("pure") or full or (name == "3-NN" and table in LIMITS)
+    return table.startswith("pure") or full
 
 
 def line(name: str, rows: list[dict[str, float]]) -> str:
