@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import stats
 
 from metricboost.boosting.draws import Draws
 
@@ -27,6 +28,8 @@ N_STARTS = 5
 POWER_ITERATIONS = 50
 POWER_TOLERANCE = 1e-4
 SCREENING_MARGIN = 0.5
+SCREENING_FEW = 8
+SCREENING_PRIOR = 10
 RECURRENCES = 2
 HARM = 3.0
 
@@ -101,27 +104,84 @@ def squared_distances(phi: Array, W: Array | None = None) -> Array:
     return d
 
 
-def neighbours(d: Array, positive: Array, k: int) -> tuple[list[list[int]], list[list[int]]]:
-    """(same, other): the nearest rows of each class by full sorting, ties by row number."""
-    smallest = min(int(positive.sum()), int((~positive).sum()))
+def by_distance(d: Array, i: int) -> list[int]:
+    """All other rows, the nearest first, ties by row number."""
+    return sorted((j for j in range(len(d)) if j != i), key=lambda j: (d[i, j], j))
+
+
+def neighbours(d: Array, labels: Array, k: int) -> tuple[list[list[int]], list[list[int]]]:
+    """(same, other): the nearest rows of the own and of all other classes, by full sorting."""
+    counts = [int((labels == c).sum()) for c in set(labels.tolist())]
+    k_same, k_other = min(k, min(counts) - 1), min(k, len(d) - max(counts))
     same, other = [], []
     for i in range(len(d)):
-        order = sorted((j for j in range(len(d)) if j != i), key=lambda j: (d[i, j], j))
-        same.append([j for j in order if positive[j] == positive[i]][: min(k, smallest - 1)])
-        other.append([j for j in order if positive[j] != positive[i]][: min(k, smallest)])
+        order = by_distance(d, i)
+        same.append([j for j in order if labels[j] == labels[i]][:k_same])
+        other.append([j for j in order if labels[j] != labels[i]][:k_other])
     return same, other
+
+
+def class_lists(d: Array, labels: Array, k: int) -> list[list[list[int]]]:
+    """Of every row: for each class its nearest rows, as many as the smallest class affords."""
+    classes = sorted(set(labels.tolist()))
+    smallest = min(int((labels == c).sum()) for c in classes)
+    lists = []
+    for i in range(len(d)):
+        order = by_distance(d, i)
+        sizes = [min(k, smallest - (labels[i] == c)) for c in classes]
+        near = [[j for j in order if labels[j] == c][:size] for c, size in zip(classes, sizes)]
+        lists.append(near)
+    return lists
+
+
+#: What a margin is made of: of every row, lists of neighbours and the factors of their means.
+Parts = list[list[tuple[float, list[int]]]]
+
+
+def common_parts(same: Sequence[Sequence[int]], other: Sequence[Sequence[int]]) -> Parts:
+    """``m_i``: mean squared distance to the others less to the same."""
+    return [[(1.0, list(o)), (-1.0, list(s))] for s, o in zip(same, other)]
+
+
+def coded_parts(lists: list[list[list[int]]], labels: Array) -> Parts:
+    """``y'f / K``, times the constant that the package leaves out."""
+    n_classes = len(lists[0])
+    scale = coded_scale(n_classes)
+    factors = [[scale * a for a in coded_factors(int(own), n_classes)] for own in labels]
+    return [list(zip(f, near)) for f, near in zip(factors, lists)]
+
+
+def coded_factors(own: int, n_classes: int) -> list[float]:
+    """The factor of every d_l in ``y'f / K``, ``f_c = mean of d_l over l other than c, - d_c``."""
+    factors = [0.0] * n_classes
+    for c in range(n_classes):
+        y_c = 1.0 if c == own else -1 / (n_classes - 1)
+        for other in range(n_classes):
+            in_f = -1.0 if other == c else 1 / (n_classes - 1)
+            factors[other] += y_c * in_f / n_classes
+    return factors
+
+
+def coded_scale(n_classes: int) -> float:
+    """The package's margin is f of the own class, which is this times the paper's."""
+    return n_classes - 1.0
+
+
+def matrices(phi: Array, parts: Parts) -> Array:
+    """D_i of every row, n x p_m x p_m: ``<D_i, W>`` is its margin."""
+    D = np.zeros((len(phi), phi.shape[1], phi.shape[1]))
+    for i, lists in enumerate(parts):
+        for factor, rows in lists:
+            differences = phi[i] - phi[rows]
+            D[i] += factor * (differences.T @ differences) / len(rows)
+    return D
 
 
 def information_matrices(
     phi: Array, same: Sequence[Sequence[int]], other: Sequence[Sequence[int]]
 ) -> Array:
-    """D_i of every row, n x p_m x p_m."""
-    D = np.zeros((len(phi), phi.shape[1], phi.shape[1]))
-    for i in range(len(phi)):
-        for rows, sign in ((other[i], 1.0), (same[i], -1.0)):
-            differences = phi[i] - phi[list(rows)]
-            D[i] += sign * (differences.T @ differences) / len(rows)
-    return D
+    """D_i of every row from its two lists."""
+    return matrices(phi, common_parts(same, other))
 
 
 # --- Algorithm 2
@@ -222,11 +282,17 @@ def edge_list(
     same: Sequence[Sequence[int]], other: Sequence[Sequence[int]]
 ) -> list[tuple[int, int, float]]:
     """(i, j, +1/k or -1/k) for every edge of the neighbour graph."""
-    edges = []
-    for i in range(len(same)):
-        edges += [(i, j, 1 / len(other[i])) for j in other[i]]
-        edges += [(i, j, -1 / len(same[i])) for j in same[i]]
-    return edges
+    return edges_of(common_parts(same, other))
+
+
+def edges_of(parts: Parts) -> list[tuple[int, int, float]]:
+    """(i, j, its factor in the margin of i) for every edge of the neighbour graph."""
+    return [
+        (i, j, factor / len(rows))
+        for i, lists in enumerate(parts)
+        for factor, rows in lists
+        for j in rows
+    ]
 
 
 def edge_shares(z: Array, edges: Sequence[tuple[int, int, float]], weight: Array) -> Array:
@@ -249,6 +315,14 @@ def gate_statistic(z: Array, edges: Sequence[tuple[int, int, float]], weight: Ar
     return gain / deviation
 
 
+def truncations(kappa: int) -> list[int]:
+    """1 to 8 entries, then half as many again, and all of them."""
+    sizes = [size for size in (1, 2, 3, 4, 5, 6, 7, 8) if size < kappa]
+    while sizes and sizes[-1] >= 8 and math.floor(1.5 * sizes[-1]) < kappa:
+        sizes.append(math.floor(1.5 * sizes[-1]))
+    return [*sizes, kappa]
+
+
 def trimmed(
     A: Array,
     support: list[int],
@@ -257,10 +331,10 @@ def trimmed(
     edges: Sequence[tuple[int, int, float]],
     weight: Array,
 ) -> tuple[float, list[int], Array]:
-    """Of the 1, 2, ... largest entries of xi, as many as give the largest statistic."""
+    """Of the largest entries of xi, as many as give the largest statistic."""
     order = sorted(range(len(xi)), key=lambda c: (-abs(xi[c]), c))
     best: tuple[float, list[int], Array] | None = None
-    for size in range(1, len(xi) + 1):
+    for size in truncations(len(xi)):
         kept = sorted(support[c] for c in order[:size])
         values = leading(A[np.ix_(kept, kept)])[1]
         t = gate_statistic(phi[:, kept] @ values, edges, weight)
@@ -273,22 +347,46 @@ def trimmed(
 # --- screening
 
 
-def screened_pairs(X: Array, positive: Array, n_pairs: int) -> list[tuple[float, Term]]:
-    """(score, pair), best first: pair by pair, the studentised difference of the moments."""
+def screened_pairs(X: Array, labels: Array, n_pairs: int) -> list[tuple[float, Term]]:
+    """(score, pair), best first: pair by pair, from the moments of every class."""
     p = X.shape[1]
+    classes = [labels == c for c in sorted(set(labels.tolist()))]
+    large = [rows for rows in classes if rows.sum() >= SCREENING_FEW]
+    classes = large if len(large) >= 2 else classes
     threshold = math.sqrt(2 * math.log(p * (p + 1))) + SCREENING_MARGIN
+    if len(classes) > 2:  # as rare under chi2 as a normal beyond the threshold
+        threshold = math.sqrt(stats.chi2.isf(2 * stats.norm.sf(threshold), len(classes) - 1))
     found = []
     for a, b in combinations_with_replacement(range(p), 2):
-        difference, variance = 0.0, 0.0
-        for rows, sign in ((positive, 1.0), (~positive, -1.0)):
+        products = []
+        for rows in classes:
             x, y = X[rows, a], X[rows, b]
-            product = (x - x.mean()) * (y - y.mean())
-            difference += sign * product.mean()
-            variance += product.var(ddof=0) / (len(product) - 1)
-        score = abs(difference) / math.sqrt(variance) if variance > 1e-20 else 0.0
+            products.append((x - x.mean()) * (y - y.mean()))
+        score = t_score(*products) if len(products) == 2 else chi_score(products)
         if score > threshold:
             found.append((score, (a, b)))
     return sorted(found, key=lambda pair: (-pair[0], pair[1]))[:n_pairs]
+
+
+def t_score(a: Array, b: Array) -> float:
+    """The studentised difference of the means of two samples."""
+    variance = a.var(ddof=1) / len(a) + b.var(ddof=1) / len(b)
+    return float(abs(a.mean() - b.mean()) / math.sqrt(variance)) if variance > 1e-20 else 0.0
+
+
+def chi_score(samples: list[Array]) -> float:
+    """The root of the weighted squares of the means about their mean."""
+    degrees = [len(s) - 1 for s in samples]
+    common = math.fsum(d * s.var(ddof=1) for d, s in zip(degrees, samples)) / sum(degrees)
+    weights = []
+    for d, s in zip(degrees, samples):
+        drawn = (d * s.var(ddof=1) + SCREENING_PRIOR * common) / (d + SCREENING_PRIOR)
+        weights.append(len(s) / drawn if drawn > 0 else 0.0)
+    if sum(weights) == 0:
+        return 0.0
+    means = [float(s.mean()) for s in samples]
+    centre = math.fsum(w * m for w, m in zip(weights, means)) / sum(weights)
+    return math.sqrt(math.fsum(w * (m - centre) ** 2 for w, m in zip(weights, means)))
 
 
 # --- complexity
@@ -384,7 +482,7 @@ class LiteralFit:
         return tuple(self.kept[j] for j in self.features.terms[number])
 
 
-def learn(X: Array, positive: Array, sample_weight: Array, options: Any) -> LiteralFit:
+def learn(X: Array, labels: Array, sample_weight: Array, options: Any) -> LiteralFit:
     """Scale, start, screen, boost, stop, prune."""
     center, scale, kept = standardized(X, options.standardize)
     if hasattr(options.init, "components"):
@@ -395,12 +493,12 @@ def learn(X: Array, positive: Array, sample_weight: Array, options: Any) -> Lite
     if options.max_degree > 1 and options.screen_pairs != 0:
         auto = options.screen_pairs == "auto"
         n_pairs = len(kept) if auto else options.screen_pairs
-        for _, pair in screened_pairs(features.X, positive, n_pairs):
+        for _, pair in screened_pairs(features.X, labels, n_pairs):
             features.add(pair)
     fit = LiteralFit(kept, features, _padded(start, len(features.terms)))
-    boost(fit, selected, positive, sample_weight, options.boosting, options.max_degree)
+    boost(fit, selected, labels, sample_weight, options.boosting, options.max_degree)
     fit.best = stop(fit, options.complexity_penalty)
-    fit.final = final_metric(fit, selected, options.prune, positive)
+    fit.final = final_metric(fit, selected, options.prune, labels)
     return fit
 
 
@@ -446,24 +544,24 @@ def _padded(W: Array, size: int) -> Array:
 def boost(
     fit: LiteralFit,
     start_terms: list[int],
-    positive: Array,
+    labels: Array,
     sample_weight: Array,
     options: Any,
     max_degree: int,
 ) -> None:
     """Algorithm 1, step 2, letter by letter."""
-    draws = Draws(options.seed, len(positive), options.subsample, options.max_features)
+    draws = Draws(options.seed, len(labels), options.subsample, options.max_features)
     features, W, selected = fit.features, fit.start, list(start_terms)
-    same, other = current_neighbours(features, W, positive, options.n_neighbors)
+    parts = current_parts(features, W, labels, options)
     last_accepted = 0
     for number in range(1, options.max_iter + 1):
         in_bag, panel = draws(number, len(features.terms))
         phi = features.phi()
         W = _padded(W, len(features.terms))
-        D = information_matrices(phi, same, other)  # a
+        D = matrices(phi, parts)  # a
         margins = np.einsum("iab,ab->i", D, W.astype(float))
         u = sample_weight * np.exp(-margins)
-        step = attempt_step(D, phi, panel.tolist(), in_bag, u, edge_list(same, other), options)
+        step = attempt_step(D, phi, panel.tolist(), in_bag, u, edges_of(parts), options)
         fit.attempts.append(step)
         fit.margins.append(margins)
         if step.accepted:
@@ -477,8 +575,8 @@ def boost(
                 (len(fit.steps) + 1) % options.refresh_every == 0
             )
             if refreshed:
-                same, other = current_neighbours(features, W, positive, options.n_neighbors)
-                D = information_matrices(phi, same, other)
+                parts = current_parts(features, W, labels, options)
+                D = matrices(phi, parts)
             after = np.einsum("iab,ab->i", D, W.astype(float))
             loss = math.fsum(sample_weight * np.exp(-after))  # f
             fit.steps.append(
@@ -489,14 +587,14 @@ def boost(
             break
 
 
-def current_neighbours(
-    features: FeatureMap, W: Array, positive: Array, k: int
-) -> tuple[list[list[int]], list[list[int]]]:
-    """Under W; Euclidean in the columns where W is zero."""
-    if not W.any():
-        return neighbours(squared_distances(features.X), positive, k)
-    phi = features.phi()[:, : len(W)]
-    return neighbours(squared_distances(phi, W.astype(float)), positive, k)
+def current_parts(features: FeatureMap, W: Array, labels: Array, options: Any) -> Parts:
+    """The neighbours under W, Euclidean in the columns where W is zero, as parts of margins."""
+    d = squared_distances(features.X)
+    if W.any():
+        d = squared_distances(features.phi()[:, : len(W)], W.astype(float))
+    if options.multiclass == "coded":
+        return coded_parts(class_lists(d, labels, options.n_neighbors), labels)
+    return common_parts(*neighbours(d, labels, options.n_neighbors))
 
 
 def attempt_step(
@@ -547,7 +645,7 @@ def stop(fit: LiteralFit, penalty: float) -> int:
 
 
 def final_metric(
-    fit: LiteralFit, start_terms: list[int], prune: int | str | None, positive: Array
+    fit: LiteralFit, start_terms: list[int], prune: int | str | None, labels: Array
 ) -> dict[tuple[Term, Term], float]:
     """The chosen W, pruned, by pairs of terms in the original columns; zeros left out."""
     W = fit.metric(fit.best)
@@ -560,42 +658,46 @@ def final_metric(
     else:
         columns = _staying(fit, start_terms, prune, W, terms)
         kept = [t for t in used if terms[t] <= columns] or used
-        if prune == "auto" and _harms(fit, used, kept, W, positive):
+        if prune == "auto" and _harms(fit, used, kept, W, labels):
             kept = used
     return {
         (fit.original(a), fit.original(b)): float(W[a, b]) for a in kept for b in kept if W[a, b]
     }
 
 
-def _harms(fit: LiteralFit, used: list[int], kept: list[int], W: Array, positive: Array) -> bool:
+def _harms(fit: LiteralFit, used: list[int], kept: list[int], W: Array, labels: Array) -> bool:
     """Whether W on the kept terms classifies the training rows clearly worse than all of W."""
     before, after = (
         squared_distances(fit.features.phi()[:, t], W[np.ix_(t, t)].astype(float))
         for t in (used, kept)
     )
-    return harm(before, after, positive) > HARM
+    return harm(before, after, labels) > HARM
 
 
-def harm(before: Array, after: Array, positive: Array) -> float:
+def harm(before: Array, after: Array, labels: Array) -> float:
     """The rise of the leave-one-out error, each at its best k, in standard errors."""
-    rise = leave_one_out_errors(after, positive) - leave_one_out_errors(before, positive)
+    rise = leave_one_out_errors(after, labels) - leave_one_out_errors(before, labels)
     if not rise.any():
         return 0.0
     error = math.sqrt(((rise - rise.mean()) ** 2).mean() / len(rise))
     return float(rise.mean()) / error if error > 0 else math.copysign(math.inf, rise.mean())
 
 
-def leave_one_out_errors(d: Array, positive: Array) -> Array:
-    """1 for the rows that the margin misclassifies, at the k of 3, 5, 10, 20 with the fewest."""
+def leave_one_out_errors(d: Array, labels: Array) -> Array:
+    """1 for the rows that the margin misclassifies, at the k of 3, 5, 10, 20 with the fewest.
+
+    Where t classes are equally near, the own among them, 1 - 1/t.
+    """
     errors = []
     for k in (3, 5, 10, 20):
         wrong = np.zeros(len(d))
         for i in range(len(d)):
-            near = [
-                sorted(d[i, j] for j in np.flatnonzero(positive == side) if j != i)[:k]
-                for side in (True, False)
-            ]
-            wrong[i] = (np.mean(near[1]) - np.mean(near[0]) > 0) != positive[i]
+            near = {
+                c: np.mean(sorted(d[i, j] for j in np.flatnonzero(labels == c) if j != i)[:k])
+                for c in set(labels.tolist())
+            }
+            nearest = [c for c in near if near[c] == min(near.values())]
+            wrong[i] = 1 - 1 / len(nearest) if labels[i] in nearest else 1
         errors.append(wrong)
     return min(errors, key=lambda wrong: float(wrong.mean()))
 

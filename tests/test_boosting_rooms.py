@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import Any, Literal
 
 import literal
 import numpy as np
 import numpy.typing as npt
 import pytest
+from scipy import stats
 from scipy.linalg import sqrtm
 from scipy.optimize import minimize_scalar
 
 from metricboost import SparseMetric
 from metricboost.boosting import BoostingOptions, LearningOptions, learn, screening
+from metricboost.boosting.classification import leave_one_out_errors, margin_score, vote_score
 from metricboost.boosting.draws import Draws, nonzeros, panel_size
 from metricboost.boosting.embedding import Embedding, Selected
 from metricboost.boosting.gate import t_statistic, trimmed
@@ -36,6 +38,7 @@ from metricboost.engines import get_engine, native_available
 Array = npt.NDArray[Any]
 ENGINE = get_engine("numpy")
 ENGINES = ["numpy", *(["native"] if native_available() else [])]
+MULTICLASS: tuple[Literal["common", "coded"], ...] = ("common", "coded")
 
 
 # --- neighbourhoods
@@ -75,22 +78,62 @@ def test_a_row_is_never_its_own_neighbour(engine: str, same_place: bool) -> None
     """Not even where all rows coincide; and every neighbour is of the class it should be."""
     rng = np.random.default_rng(1)
     X = np.ones((30, 2)) if same_place else rng.normal(size=(30, 2))
-    positive = np.arange(30) % 3 == 0
-    found = class_neighborhoods(get_engine(engine), X, positive, 5)
+    labels = (np.arange(30) % 3 == 0).astype(np.intp)
+    found = class_neighborhoods(get_engine(engine), X, labels, 5)
     assert (found.same != np.arange(30)[:, None]).all()
-    assert (positive[found.same] == positive[:, None]).all()
-    assert (positive[found.other] != positive[:, None]).all()
-    same, other = literal.neighbours(literal.squared_distances(X), positive, 5)
+    assert (labels[found.same] == labels[:, None]).all()
+    assert (labels[found.other] != labels[:, None]).all()
+    same, other = literal.neighbours(literal.squared_distances(X), labels, 5)
     assert found.same.tolist() == same
     assert found.other.tolist() == other
 
 
 def test_k_is_lowered_to_what_the_smaller_class_affords() -> None:
-    positive = np.arange(10) < 3
-    assert affordable_neighbors(positive, 20) == (2, 3)
-    assert affordable_neighbors(~positive, 20) == (2, 3)
-    assert affordable_neighbors(positive, 2) == (2, 2)
-    assert affordable_neighbors(positive, 1) == (1, 1)
+    labels = (np.arange(10) < 3).astype(np.intp)
+    for multiclass in MULTICLASS:
+        assert affordable_neighbors(labels, 20, multiclass) == (2, 3)
+        assert affordable_neighbors(1 - labels, 20, multiclass) == (2, 3)
+        assert affordable_neighbors(labels, 2, multiclass) == (2, 2)
+        assert affordable_neighbors(labels, 1, multiclass) == (1, 1)
+
+
+def test_k_of_several_classes() -> None:
+    """Across, all rows of other classes together, or as many of each as the smallest has."""
+    labels = np.repeat(np.arange(3), [4, 10, 7])
+    assert affordable_neighbors(labels, 20) == (3, 11)
+    assert affordable_neighbors(labels, 8) == (3, 8)
+    assert affordable_neighbors(labels, 20, "coded") == (3, 4)
+    assert affordable_neighbors(labels, 2, "coded") == (2, 2)
+
+
+def several_classes(n_classes: int, whole: bool) -> tuple[Array, Array]:
+    """Sixty rows of unequal classes, the first of four rows; whole numbers have many ties."""
+    rng = np.random.default_rng(n_classes)
+    X = rng.integers(0, 3, (60, 4)).astype(float) if whole else rng.normal(size=(60, 4))
+    labels = np.r_[[0] * 4, np.arange(56) % (n_classes - 1) + 1]
+    return X, rng.permutation(labels)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("k", [2, 6, 30])
+@pytest.mark.parametrize("n_classes", [3, 5])
+def test_neighbourhoods_of_several_classes(
+    engine: str, whole: bool, k: int, n_classes: int
+) -> None:
+    """By full sorting: all others together, or class by class; also where a class has too few."""
+    X, labels = several_classes(n_classes, whole)
+    d = literal.squared_distances(X)
+    same, other = literal.neighbours(d, labels, k)
+    found = class_neighborhoods(get_engine(engine), X, labels, k)
+    assert found.same.tolist() == same
+    assert found.other.tolist() == other
+    coded = class_neighborhoods(get_engine(engine), X, labels, k, "coded")
+    lists = literal.class_lists(d, labels, k)
+    for i, near in enumerate(lists):
+        assert coded.same[i].tolist() == near[labels[i]]
+        others = near[: labels[i]] + near[labels[i] + 1 :]
+        assert coded.other[i].tolist() == list(itertools.chain(*others))
 
 
 @pytest.mark.parametrize("values", [2, 3])
@@ -440,8 +483,8 @@ def test_blocks_are_all_columns_in_order() -> None:
 def test_diagonal_grows_with_the_candidates() -> None:
     """Margins of columns are kept between two sweeps, but never go stale."""
     rng = np.random.default_rng(4)
-    X, positive = rng.normal(size=(20, 50)), np.arange(20) % 2 == 0
-    near = class_neighborhoods(ENGINE, X, positive, 3)
+    X, labels = rng.normal(size=(20, 50)), np.arange(20) % 2
+    near = class_neighborhoods(ENGINE, X, labels, 3)
     candidates = candidates_of(X, 2)
     signed = SignedGraph(candidates, ENGINE.graph(near.same, near.other))
     pairs = list(itertools.combinations_with_replacement(range(50), 2))
@@ -468,23 +511,28 @@ def test_given_constants_hold_in_sweeps_too() -> None:
 
 def noise(seed: int, n: int = 300, p: int = 202) -> tuple[Array, Array]:
     rng = np.random.default_rng(seed)
-    return rng.normal(size=(n, p)), rng.permutation(np.arange(n) % 2 == 0)
+    return rng.normal(size=(n, p)), rng.permutation(np.arange(n) % 2)
 
 
 def planted(seed: int) -> tuple[Array, Array]:
     """Columns 40 and 90 agree in sign for one class only; column 150 spreads more in it."""
-    X, positive = noise(seed)
-    sign = np.where(positive, 1.0, -1.0)
+    X, labels = noise(seed)
+    sign = np.where(labels == 1, 1.0, -1.0)
     X[:, 90] = sign * np.sign(X[:, 40]) * np.abs(X[:, 90])
-    X[:, 150] *= np.where(positive, 1.5, 0.7)
-    return (X - X.mean(axis=0)) / X.std(axis=0), positive
+    X[:, 150] *= np.where(labels == 1, 1.5, 0.7)
+    return standardised(X), labels
+
+
+def standardised(X: Array) -> Array:
+    result: Array = (X - X.mean(axis=0)) / X.std(axis=0)
+    return result
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_planted_pair_and_spread_are_found(seed: int) -> None:
     """An interaction without marginal effect and a difference in spread, of 200 noise columns."""
-    X, positive = planted(seed)
-    found = screen_pairs(X, positive, 202)
+    X, labels = planted(seed)
+    found = screen_pairs(X, labels, 202)
     assert set(found.pairs[:2]) == {(40, 90), (150, 150)}
     assert len(found.pairs) <= 4
     assert found.n_screened == 202
@@ -494,17 +542,17 @@ def test_planted_pair_and_spread_are_found(seed: int) -> None:
 def test_pure_noise_is_mostly_left_alone() -> None:
     """Of twenty tables of noise at most three have a pair above the threshold."""
     tables = [noise(seed, p=60) for seed in range(20)]
-    found = [len(screen_pairs(X, positive, 60).pairs) for X, positive in tables]
+    found = [len(screen_pairs(X, labels, 60).pairs) for X, labels in tables]
     assert sum(count > 0 for count in found) <= 3
 
 
 def test_scores_are_those_of_a_double_loop() -> None:
     """Pair by pair, with the pairs above the noise in the same order."""
-    X, positive = planted(1)
+    X, labels = planted(1)
     columns = [*range(20), 40, 90, 150]
     X = X[:, columns]
-    found = screen_pairs(X, positive, 23)
-    expected = literal.screened_pairs(X, positive, 23)
+    found = screen_pairs(X, labels, 23)
+    expected = literal.screened_pairs(X, labels, 23)
     assert found.pairs == [pair for _, pair in expected]
     assert np.allclose(found.scores, [score for score, _ in expected], rtol=1e-10)
     assert {(20, 21), (22, 22)} <= set(found.pairs)
@@ -512,34 +560,123 @@ def test_scores_are_those_of_a_double_loop() -> None:
 
 def test_blocks_of_columns_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where a pair's columns lie in different blocks."""
-    X, positive = planted(2)
-    whole = screen_pairs(X, positive, 202)
+    X, labels = planted(2)
+    whole = screen_pairs(X, labels, 202)
     monkeypatch.setattr(screening, "BLOCK", 7)
-    parts = screen_pairs(X, positive, 202)
+    parts = screen_pairs(X, labels, 202)
     assert parts.pairs == whole.pairs
     assert np.allclose(parts.scores, whole.scores, rtol=1e-12)
 
 
 def test_number_of_pairs_caps_the_list() -> None:
-    X, positive = planted(0)
-    best = screen_pairs(X, positive, 202)
-    assert screen_pairs(X, positive, 1).pairs == best.pairs[:1]
+    X, labels = planted(0)
+    best = screen_pairs(X, labels, 202)
+    assert screen_pairs(X, labels, 1).pairs == best.pairs[:1]
 
 
 def test_small_budget_screens_among_the_columns_that_differ() -> None:
     """Work for 30 columns: the spread is among them, and pairs are numbered as in the table."""
-    X, positive = planted(0)
-    found = screen_pairs(X, positive, 202, budget=300 * 30**2)
+    X, labels = planted(0)
+    found = screen_pairs(X, labels, 202, budget=300 * 30**2)
     assert found.n_screened == 30
     assert found.pairs[0] == (150, 150)
-    assert screen_pairs(X, positive, 202, budget=300 * 202**2).n_screened == 202
+    assert screen_pairs(X, labels, 202, budget=300 * 202**2).n_screened == 202
 
 
 def test_columns_without_variance_within_a_class_score_nothing() -> None:
     """A constant within both classes has no deviation to divide by."""
-    X, positive = noise(0, n=50, p=3)
-    X[:, 1] = np.where(positive, 1.0, -1.0)
-    assert all(1 not in pair for pair in screen_pairs(X, positive, 9).pairs)
+    X, labels = noise(0, n=50, p=3)
+    X[:, 1] = np.where(labels == 1, 1.0, -1.0)
+    assert all(1 not in pair for pair in screen_pairs(X, labels, 9).pairs)
+    three = (labels + 2 * (np.arange(50) % 2)) % 3
+    X[:, 1] = three
+    assert all(1 not in pair for pair in screen_pairs(X, three, 9, threshold=1e-9).pairs)
+
+
+def three_classes(seed: int, n: int = 240, p: int = 60) -> tuple[Array, Array]:
+    """Columns 4 and 9 are alike, opposite or unrelated; column 15 spreads unequally."""
+    rng = np.random.default_rng(seed)
+    X, labels = rng.normal(size=(n, p)), rng.permutation(np.arange(n) % 3)
+    sign = np.array([1.0, -1.0, 0.0])[labels]
+    X[:, 9] = np.where(sign == 0, X[:, 9], sign * np.sign(X[:, 4]) * np.abs(X[:, 9]))
+    X[:, 15] *= np.array([0.6, 1.0, 1.6])[labels]
+    return standardised(X), labels
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_interaction_and_spread_of_three_classes_are_found(seed: int) -> None:
+    """Neither column of the interaction has any effect of its own."""
+    X, labels = three_classes(seed)
+    found = screen_pairs(X, labels, 60)
+    assert set(found.pairs[:2]) == {(4, 9), (15, 15)}
+    assert len(found.pairs) <= 4
+
+
+@pytest.mark.parametrize("counts", [[80, 80, 80], [100, 90, 12, 5], [30] * 8, [5] * 6])
+def test_scores_of_several_classes_are_those_of_a_double_loop(counts: list[int]) -> None:
+    """The root of chi2 and its threshold; a class of few rows has no say among large ones."""
+    rng = np.random.default_rng(len(counts))
+    labels = rng.permutation(np.repeat(np.arange(len(counts)), counts))
+    X = rng.normal(size=(len(labels), 12))
+    X[:, 3] = np.where(labels % 2, 1.0, -1.0) * X[:, 2] + 0.2 * X[:, 3]
+    X[:, 7] *= np.where(labels == 1, 3.0, 0.5)
+    found = screen_pairs(standardised(X), labels, 12)
+    expected = literal.screened_pairs(standardised(X), labels, 12)
+    assert found.pairs == [pair for _, pair in expected]
+    assert (2, 3) in found.pairs
+    assert np.allclose(found.scores, [score for score, _ in expected], rtol=1e-10)
+
+
+def test_two_classes_are_a_special_case_of_several(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a prior the root of chi2 of two classes is the studentised difference."""
+    rng = np.random.default_rng(0)
+    means, errors = rng.normal(size=(3, 40)), rng.exponential(size=(3, 40))
+    errors[2] = 1e12  # a third class that says nothing
+    monkeypatch.setattr(screening, "PRIOR_ROWS", 0)
+    three = screening._separation(means, errors, [9, 9, 9])
+    assert np.allclose(three, screening._separation(means[:2], errors[:2], [9, 9]), rtol=1e-9)
+
+
+def test_threshold_is_exceeded_as_often_with_several_classes() -> None:
+    """The tail of chi2 is that of the normal; beyond what floats hold it stays finite."""
+    for z in (0.5, 3.0, 6.0, 12.0, 30.0):
+        for n_classes in (3, 4, 10):
+            bar = screening._as_rare(z, n_classes)
+            tail = np.log(2) + stats.norm.logsf(z)
+            assert stats.chi2.logsf(bar**2, n_classes - 1) == pytest.approx(tail, rel=1e-9)
+    assert screening._as_rare(5.5, 2) == 5.5
+    assert screening._as_rare(-np.inf, 3) == -np.inf
+    assert 37 < screening._as_rare(100.0, 3) < np.inf
+
+
+@pytest.mark.parametrize("counts", [[10] * 10, [60, 40, 20], [200, 80, 8], [50] * 4 + [4] * 4])
+def test_noise_in_several_classes_is_left_alone(counts: list[int]) -> None:
+    """Also where classes are small: their variances are now and then far too small."""
+    found = 0
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X = standardised(rng.normal(size=(sum(counts), 60)))
+        found += len(screen_pairs(X, np.repeat(np.arange(len(counts)), counts), 60).pairs)
+    assert found <= 2
+
+
+def test_small_budget_with_three_classes() -> None:
+    """Columns that differ in spread, or in mean, in some class are screened."""
+    X, labels = three_classes(0)
+    X[:, 30] += 2.0 * (labels == 2)
+    found = screen_pairs(X, labels, 60, budget=240 * 5**2, threshold=-np.inf)
+    assert found.n_screened == 5
+    assert {15, 30} <= {column for pair in found.pairs for column in pair}
+
+
+def test_blocks_change_nothing_for_many_classes(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, _ = three_classes(1)
+    labels = np.arange(240) % 12
+    whole = screen_pairs(X, labels, 60, threshold=2.0)
+    monkeypatch.setattr(screening, "BLOCK", 20)
+    parts = screen_pairs(X, labels, 60, threshold=2.0)
+    assert parts.pairs == whole.pairs
+    assert np.allclose(parts.scores, whole.scores, rtol=1e-12)
 
 
 # --- the gate
@@ -573,9 +710,9 @@ def test_hubs_pass_a_naive_test_but_not_the_gate() -> None:
 def test_a_column_that_sets_whole_classes_apart_passes_the_gate() -> None:
     """The same number of rows, balanced classes: the evidence comes from everywhere."""
     rng = np.random.default_rng(1)
-    positive = np.arange(200) % 2 == 0
-    z = rng.normal(size=200) + 1.5 * positive
-    near = class_neighborhoods(ENGINE, rng.normal(size=(200, 3)), positive, 3)
+    labels = np.arange(200) % 2
+    z = rng.normal(size=200) + 1.5 * labels
+    near = class_neighborhoods(ENGINE, rng.normal(size=(200, 3)), labels, 3)
     shares = ENGINE.graph(near.same, near.other).edge_shares(z[:, None], np.ones(200))
     assert t_statistic(shares) > 2.5
 
@@ -602,10 +739,10 @@ def test_statistic_without_deviation() -> None:
 def gated_step(seed: int) -> tuple[Array, SignedGraph, Array, Array]:
     """A over a bag, the graph, and the weights of the rows in and out of the bag."""
     rng = np.random.default_rng(seed)
-    positive = np.arange(80) % 2 == 0
+    labels = np.arange(80) % 2
     X = rng.normal(size=(80, 6))
-    X[:, 2] += 2.0 * positive
-    near = class_neighborhoods(ENGINE, X, positive, 4)
+    X[:, 2] += 2.0 * labels
+    near = class_neighborhoods(ENGINE, X, labels, 4)
     signed = SignedGraph(candidates_of(X, 1), ENGINE.graph(near.same, near.other))
     bag = rng.permutation(80) < 40
     return signed.gram(np.arange(6), bag.astype(float)), signed, X, (~bag).astype(float)
@@ -788,19 +925,77 @@ def noisy(place: Array, noise: float, seed: int = 0) -> Array:
 @pytest.mark.parametrize("noise", [0.0, 0.5, 1.0, 1.5, 2.0, 4.0])
 def test_harm_is_a_clear_rise_of_the_leave_one_out_error(noise: float) -> None:
     """Three standard errors, as counted row by row; never where nothing changed."""
-    positive = np.arange(60) % 2 == 0
-    before = noisy(3.0 * positive[:, None], 1.0)
-    after = noisy(before, noise, seed=1)
-    distances = literal.squared_distances(before), literal.squared_distances(after)
-    assert harms(ENGINE, before, after, positive) == (literal.harm(*distances, positive) > 3)
+    for n_classes in (2, 3):
+        labels = np.arange(60) % n_classes
+        before = noisy(3.0 * labels[:, None], 1.0)
+        after = noisy(before, noise, seed=1)
+        distances = literal.squared_distances(before), literal.squared_distances(after)
+        assert harms(ENGINE, before, after, labels) == (literal.harm(*distances, labels) > 3)
 
 
 def test_losing_the_signal_is_harm_and_losing_noise_is_not() -> None:
-    positive = np.arange(60) % 2 == 0
-    good, bad = noisy(3.0 * positive[:, None], 1.0), noisy(np.zeros((60, 1)), 1.0, seed=2)
-    assert harms(ENGINE, good, bad, positive)
-    assert not harms(ENGINE, bad, good, positive)
-    assert not harms(ENGINE, np.hstack([good, 0.1 * bad]), good, positive)
+    labels = np.arange(60) % 2
+    good, bad = noisy(3.0 * labels[:, None], 1.0), noisy(np.zeros((60, 1)), 1.0, seed=2)
+    assert harms(ENGINE, good, bad, labels)
+    assert not harms(ENGINE, bad, good, labels)
+    assert not harms(ENGINE, np.hstack([good, 0.1 * bad]), good, labels)
+
+
+# --- evidence for the classes
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_margin_evidence_is_distance_to_the_others_less_to_the_class(n_classes: int) -> None:
+    """For queries, and for training rows without themselves; k beyond a class takes all of it."""
+    X, labels = several_classes(n_classes, whole=False)
+    queries, ks = np.random.default_rng(0).normal(size=(7, 4)), (1, 3, 20)
+    for sought in (queries, None):
+        rows = X if sought is None else sought
+        d = ((rows[:, None, :] - X) ** 2).sum(axis=2)
+        if sought is None:
+            np.fill_diagonal(d, np.nan)
+        found = margin_score(ENGINE, X, labels, ks, sought)
+        assert found.shape == (len(rows), n_classes, 3)
+        for i, (column, k) in itertools.product(range(len(rows)), enumerate(ks)):
+            own = [d[i, labels == c] for c in range(n_classes)]
+            near = [np.sort(v[~np.isnan(v)])[:k].mean() for v in own]
+            f = [np.mean(near[:c] + near[c + 1 :]) - near[c] for c in range(n_classes)]
+            assert np.allclose(found[i, :, column], f, rtol=1e-10, atol=1e-12)
+
+
+def test_margin_evidence_of_two_classes_is_a_difference() -> None:
+    """``d_0 - d_1`` and its negative, to the last bit: ties are ties."""
+    X = np.random.default_rng(0).integers(0, 2, (60, 5)).astype(float)
+    evidence = margin_score(ENGINE, X, np.arange(60) % 2, (3, 5), None)
+    assert np.array_equal(evidence[:, 0], -evidence[:, 1])
+    assert (evidence == 0).any()
+
+
+def test_vote_evidence_is_the_share_of_the_class() -> None:
+    X, labels = several_classes(4, whole=False)
+    found = vote_score(ENGINE, X, labels, (3, 10), None)
+    near = brute_force(X, 10)
+    for column, k in enumerate((3, 10)):
+        shares = [(labels[near[:, :k]] == c).mean(axis=1) for c in range(4)]
+        assert np.allclose(found[:, :, column], np.stack(shares, axis=1))
+
+
+@pytest.mark.parametrize(
+    ("evidence", "errors"),
+    [
+        ([[1.0, 0.0, 0.0], [1.0, 0.0, 0.0]], [0, 1]),  # right, wrong
+        ([[2.0, 2.0, 0.0], [0.0, 2.0, 2.0]], [1 / 2, 1 / 2]),
+        ([[2.0, 2.0, 2.0], [2.0, 0.0, 2.0]], [2 / 3, 1]),
+    ],
+)
+def test_ties_count_in_parts(evidence: list[list[float]], errors: list[float]) -> None:
+    """A tie of t classes is 1 - 1/t of an error where the true one is among them, else one."""
+
+    def rule(*_: Any) -> Array:
+        return np.array(evidence)[:, :, None]
+
+    found = leave_one_out_errors(ENGINE, np.zeros((2, 1)), np.array([0, 1]), (3,), rule)
+    assert np.allclose(found[:, 0], errors)
 
 
 # --- scaling
@@ -895,15 +1090,49 @@ def test_start_from_a_metric_keeps_its_constants_and_terms() -> None:
 def test_nothing_learned_is_the_identity_on_the_columns_that_vary() -> None:
     """A gate nothing passes: thirty attempts, then all columns alike."""
     rng = np.random.default_rng(0)
-    X, positive = rng.normal(size=(40, 4)), np.arange(40) % 2 == 0
+    X, labels = rng.normal(size=(40, 4)), np.arange(40) % 2
     X[:, 2] = 1.0
     boosting = BoostingOptions(100, 5, 2, 0.1, 0.5, None, 5, 1e9, 0)
     options = LearningOptions(boosting, 2, 0, "auto", 1.0, True, "zero")
-    learned = learn(X, positive, np.ones(40), ENGINE, options)
+    learned = learn(X, labels, np.ones(40), ENGINE, options)
     assert (learned.best_iter, learned.path.n_attempts) == (0, literal.PATIENCE)
     metric = learned.metric(learned.factor, None)
     assert metric.columns == [(0,), (1,), (3,)]
     assert np.array_equal(metric.matrix(), np.eye(3))
+
+
+# --- several classes
+
+
+@pytest.mark.parametrize("multiclass", MULTICLASS)
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_classes_numbered_otherwise_give_the_same_metric(
+    multiclass: Literal["common", "coded"], n_classes: int
+) -> None:
+    """Which class has which number does not matter to a distance."""
+    rng = np.random.default_rng(n_classes)
+    X = rng.normal(size=(100, 6))
+    signal = X[:, 0] + X[:, 1] * X[:, 2]
+    labels = np.digitize(signal, np.quantile(signal, np.arange(1, n_classes) / n_classes))
+    boosting = BoostingOptions(30, 8, 3, 0.1, 0.7, None, 5, 0.0, 0, multiclass)
+    options = LearningOptions(boosting, 2, "auto", "auto", 0.0, True, "zero")
+    found = []
+    for order in (np.arange(n_classes), np.roll(np.arange(n_classes), 1)):
+        learned = learn(X, order[labels], np.ones(100), ENGINE, options)
+        found.append(learned.metric(learned.factor, None))
+        assert learned.best_iter > 5
+    assert found[0].columns == found[1].columns
+    assert np.allclose(found[0].matrix(), found[1].matrix(), rtol=1e-8, atol=1e-12)
+
+
+def test_the_two_readings_of_several_classes_differ() -> None:
+    """A class far away is no neighbour together with a near one, and half of them "coded"."""
+    labels = np.arange(90) % 3
+    place = np.array([[0.0, 0.0], [3.0, 0.0], [0.0, 30.0]])[labels]
+    X = noisy(place, 1.0)
+    for multiclass, far in zip(MULTICLASS, (0.0, 0.5)):
+        near = class_neighborhoods(ENGINE, X, labels, 5, multiclass)
+        assert (labels[near.other[labels == 0]] == 2).mean() == far
 
 
 # --- what grows with the steps

@@ -399,6 +399,13 @@ def rare() -> tuple[Array, Array]:
     return np.delete(X, drop, axis=0), np.delete(y, drop)
 
 
+def four_classes() -> tuple[Array, Array]:
+    """One of them rare."""
+    X, _ = gaussian()
+    signal = X[:, 0] * 1e3 + 0.3 * np.random.default_rng(2).normal(size=150)
+    return X, np.digitize(signal, [-0.7, 0.2, 1.4])
+
+
 FITS = [
     Fit("gaussian", gaussian),
     Fit("linear, no gate", gaussian, {"oob_gate": None, "subsample": 1.0}, {"max_degree": 1}),
@@ -412,12 +419,14 @@ FITS = [
     Fit("ring", ring, {"oob_gate": 0.0}),
     Fit("madelon", madelon, {"oob_gate": 0.0}),
     Fit("rare class", rare, {"n_neighbors": 20, "oob_gate": 0.0}),
+    Fit("four classes", four_classes, {"oob_gate": 0.0, "n_neighbors": 20}),
+    Fit("four classes, coded", four_classes, {"oob_gate": 0.0, "multiclass": "coded"}),
 ]
 
 
 def fitted(fit: Fit, engine: str) -> Learned:
-    X, positive = fit.data()
-    return learn(X, positive, np.ones(len(X)), get_engine(engine), fit.options())
+    X, labels = fit.data()
+    return learn(X, labels.astype(np.intp), np.ones(len(X)), get_engine(engine), fit.options())
 
 
 def assert_same_fit(a: Learned, b: Learned, tolerance: float = 1e-8) -> None:

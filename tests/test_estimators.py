@@ -11,9 +11,12 @@ from scipy.spatial.distance import cdist
 from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
 
 from metricboost import SDist, SDistClassifier, SparseMetric
+from metricboost.boosting.calibration import calibrate
+from metricboost.boosting.readouts import Margin
 from metricboost.datasets import make_double_ring, make_madelon, make_xor
 from metricboost.engines import native_available
 from metricboost.estimators import _classifier, _sdist
+from metricboost.inspection import ScreenedPairs
 
 BOTH = pytest.mark.parametrize("cls", [SDist, SDistClassifier])
 CLASSIFIERS = pytest.mark.parametrize(
@@ -28,9 +31,15 @@ CLASSIFIERS = pytest.mark.parametrize(
 )
 QUIET = pytest.mark.filterwarnings("ignore:No step was accepted")
 
+#: One fit from all rows, so that its path and its stages are those of the metric (what several
+#: fits make of it is the subject of test_crossfit.py).
+ONE_FIT = {
+    "n_averaged": 1, "clip": None, "learning_rate": 0.05, "oob_gate": 2.25, "n_nonzero": 6
+}  # fmt: skip
+
 
 def sdist(cls=SDistClassifier, **params):
-    return cls(**{"max_iter": 25, "random_state": 0, **params})
+    return cls(**{"max_iter": 25, "random_state": 0, **ONE_FIT, **params})
 
 
 @pytest.fixture(scope="module")
@@ -50,12 +59,23 @@ def unseen(xor):
 
 @pytest.fixture(scope="module")
 def fitted(train):
-    return sdist().fit(*train)
+    return sdist(classifier="margin").fit(*train)
 
 
 @pytest.fixture(scope="module")
 def unpruned(train):
-    return sdist(prune=None).fit(*train)
+    return sdist(classifier="margin", prune=None).fit(*train)
+
+
+def as_learned(model, steps=None):
+    """The metric of the only fit as boosting left it, before it is scaled."""
+    (fit,) = model._crossfit.fits
+    return fit.metric(fit.factor if steps is None else fit.path.factor(steps), None)
+
+
+def variance(embedding):
+    """The total variance of embedded rows."""
+    return embedding.var(axis=0).sum()
 
 
 def variables(model):
@@ -67,6 +87,11 @@ def distances_agree(a, b, X, **tolerance):
     half = len(X) // 2
     pairs = X[:half], X[half : 2 * half]
     assert_allclose(a.pair_distance(*pairs), b.pair_distance(*pairs), **tolerance)
+
+
+def proportional(a, b, **tolerance):
+    """Whether two lists of positive numbers are the same up to a factor."""
+    assert_allclose(np.asarray(a) / np.sum(a), np.asarray(b) / np.sum(b), **tolerance)
 
 
 def margins(embedding, y, k):
@@ -111,14 +136,29 @@ def test_the_path_ends_at_the_unpruned_metric(unpruned):
     last, metric = unpruned.path_[-1], unpruned.metric_
     assert last["rank"] == metric.rank
     assert last["terms"] == len(metric.columns)
-    singular = np.linalg.svd(metric.components, compute_uv=False)
+    singular = np.linalg.svd(as_learned(unpruned).components, compute_uv=False)
     assert_allclose(last["complexity"], singular.sum(), rtol=1e-10)
+
+
+def test_the_metric_is_what_was_learned_at_unit_variance(fitted, unpruned, train, unseen):
+    """One factor for all distances: the training rows have a total variance of 1."""
+    for model in (fitted, unpruned):
+        learned = as_learned(model)
+        assert set(model.metric_.columns) == set(learned.columns)
+        assert_allclose(variance(model.transform(train[0])), 1.0)
+        expected = learned.transform(unseen) / np.sqrt(variance(learned.transform(train[0])))
+        assert_allclose(model.transform(unseen), expected, rtol=1e-9, atol=1e-12)
 
 
 def test_loss_on_the_path_is_the_summed_exponential_loss(train):
     """With a refresh at every step the loss follows from the embedding alone."""
-    model = sdist(refresh_every=1, n_neighbors=6, oob_gate=None).fit(*train)
-    found = [np.exp(-margins(Z, train[1], 6)).sum() for Z in model.staged_transform(train[0])]
+    X, y = train
+    model = sdist(refresh_every=1, n_neighbors=6, oob_gate=None).fit(X, y)
+    found = []
+    for m, stage in enumerate(model.staged_transform(X), 1):
+        rows = as_learned(model, m).transform(X)
+        assert_allclose(stage, rows / np.sqrt(variance(rows)), atol=1e-10)
+        found.append(np.exp(-margins(rows, y, 6)).sum())
     assert len(found) > 3
     assert_allclose(model.path_["loss"], found, rtol=1e-8)
 
@@ -184,21 +224,40 @@ def test_probabilities_agree_with_predict(params, train, unseen):
         assert_allclose(model.predict_log_proba(unseen), np.log(proba))
 
 
-def test_margin_is_the_difference_of_mean_squared_distances(fitted, train, unseen):
-    """To the nearest rows of the negative class less those of the positive."""
-    squared = cdist(fitted.transform(unseen), fitted.transform(train[0]), "sqeuclidean")
-    k = fitted.n_neighbors_predict_
-    near = [np.sort(squared[:, train[1] == c], axis=1)[:, :k].mean(axis=1) for c in (0, 1)]
-    assert_allclose(fitted.decision_function(unseen), near[0] - near[1], rtol=1e-9, atol=1e-12)
+def mean_squared(model, X, y, queries, k):
+    """The mean squared distance of every query to the k nearest rows of every class."""
+    squared = cdist(model.transform(queries), model.transform(X), "sqeuclidean")
+    near = [np.sort(squared[:, y == c], axis=1)[:, :k].mean(axis=1) for c in model.classes_]
+    return np.stack(near, axis=1)
+
+
+def test_margin_compares_mean_squared_distances(fitted, train, unseen):
+    """The log of their ratio, with the slope and the threshold that were calibrated."""
+    d = mean_squared(fitted, *train, unseen, fitted.n_neighbors_predict_)
+    calibration = fitted._candidate.calibration
+    threshold = calibration.offsets[1] - calibration.offsets[0]
+    expected = calibration.slope * np.log(d[:, 0] / d[:, 1]) + threshold
+    assert calibration.slope > 0
+    assert_allclose(fitted.decision_function(unseen), expected, rtol=1e-9, atol=1e-12)
+    odds = np.exp(expected)
+    assert_allclose(fitted.predict_proba(unseen)[:, 1], odds / (1 + odds), rtol=1e-9)
+
+
+def vote_evidence(model, X, y, queries, k):
+    """Logarithms of scikit-learn's votes on the embedding, none of them quite zero."""
+    oracle = KNeighborsClassifier(k).fit(model.transform(X), y)
+    return np.log(k * oracle.predict_proba(model.transform(queries)) + 0.5)
 
 
 def test_votes_are_those_of_nearest_neighbours(train, unseen):
-    """``classifier="knn"`` is scikit-learn's classifier on the embedding."""
+    """``classifier="knn"`` counts as scikit-learn's classifier does, and is calibrated."""
     model = sdist(classifier="knn", n_neighbors_predict=5).fit(*train)
-    oracle = KNeighborsClassifier(5).fit(model.transform(train[0]), train[1])
-    embedded = model.transform(unseen)
-    assert_array_equal(model.predict(unseen), oracle.predict(embedded))
-    assert_allclose(model.predict_proba(unseen), oracle.predict_proba(embedded))
+    votes = vote_evidence(model, *train, unseen, 5)
+    calibration = model._candidate.calibration
+    expected = calibration.log_odds(votes) @ [-1, 1]
+    assert len(set(expected.round(8))) == 6  # as many as there are counts of five votes
+    assert_allclose(model.decision_function(unseen), expected, rtol=1e-9, atol=1e-12)
+    assert_array_equal(model.predict(unseen), (expected > 0).astype(int))
 
 
 def test_kneighbors(fitted, train, unseen):
@@ -239,13 +298,123 @@ def test_more_neighbours_than_rows(train, unseen):
     assert_allclose(a, b)
 
 
-def test_number_of_neighbours_is_chosen_by_leave_one_out(fitted, train):
-    """The automatic choice has the smallest leave-one-out error of the four."""
+def test_number_of_neighbours_is_chosen_out_of_fold(fitted, train):
+    """The smallest Brier score of the four, and the score that goes with it, by brute force."""
     X, y = train
-    wrong = {k: (margins(fitted.transform(X), y, k) < 0).mean() for k in (3, 5, 10, 20)}
-    assert wrong[fitted.n_neighbors_predict_] == min(wrong.values())
-    assert max(wrong.values()) > min(wrong.values())
+    brier, right = {}, {}
+    for k in (3, 5, 10, 20):
+        evidence = np.empty((200, 2))
+        for fold in fitted._crossfit.folds:
+            kept, out = X[fold.kept], X[fold.left_out]
+            near = mean_squared(fitted, kept, y[fold.kept], out, k)
+            evidence[fold.left_out] = -np.log(near)
+        proba = calibrate(evidence, y, np.ones(200)).probabilities(evidence)[:, 1]
+        brier[k] = ((proba - y) ** 2).mean()
+        right[k] = ((proba > 0.5) == y).mean()
+    chosen = fitted.n_neighbors_predict_
+    assert brier[chosen] == min(brier.values())
+    assert len(set(brier.values())) == 4
+    assert_allclose(fitted.oob_score_, right[chosen])
+    assert fitted.rule_ == Margin(chosen)
     assert sdist(n_neighbors_predict=7).fit(X, y).n_neighbors_predict_ == 7
+
+
+# --- more than two classes
+
+
+NAMES = np.array(["low", "middle", "high"])
+
+
+@pytest.fixture(scope="module")
+def three():
+    """Classes by the product of two columns of six, with noise: none by a column alone."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(450, 6))
+    signal = X[:, 1] * X[:, 4] + 0.1 * rng.normal(size=450)
+    y = NAMES[np.digitize(signal, [-0.3, 0.3])]
+    return X[:300], y[:300], X[300:], y[300:]
+
+
+MULTICLASS = pytest.mark.parametrize("multiclass", ["common", "coded"])
+
+
+@MULTICLASS
+@CLASSIFIERS
+def test_three_classes(params, multiclass, three):
+    """Strings in, strings out; the decision function has a column a class and agrees."""
+    X, y, unseen, truth = three
+    model = sdist(multiclass=multiclass, max_iter=40, **params).fit(X, y)
+    assert_array_equal(model.classes_, ["high", "low", "middle"])
+    score, proba = model.decision_function(unseen), model.predict_proba(unseen)
+    assert score.shape == proba.shape == (150, 3)
+    predicted = model.predict(unseen)
+    assert_array_equal(predicted, model.classes_[score.argmax(axis=1)])
+    assert_array_equal(predicted, model.classes_[proba.argmax(axis=1)])
+    assert_allclose(proba.sum(axis=1), 1)
+    assert (predicted == truth).mean() > 0.7
+    assert variables(model) >= {1, 4}
+    unpruned = sdist(multiclass=multiclass, max_iter=40, prune=None, **params).fit(X, y)
+    assert_array_equal(list(unpruned.staged_predict(unseen))[-1], unpruned.predict(unseen))
+
+
+def test_margin_of_three_classes(three):
+    """Of each class: less the log of the mean squared distance to it, calibrated."""
+    X, y, unseen, _ = three
+    model = sdist(classifier="margin", n_neighbors_predict=5).fit(X, y)
+    evidence = -np.log(mean_squared(model, X, y, unseen, 5))
+    calibration = model._candidate.calibration
+    expected = calibration.slope * evidence + calibration.offsets
+    assert_allclose(model.decision_function(unseen), expected, rtol=1e-9, atol=1e-12)
+    share = np.exp(expected) / np.exp(expected).sum(axis=1, keepdims=True)
+    assert_allclose(model.predict_proba(unseen), share, rtol=1e-9)
+
+
+def test_votes_of_three_classes(three):
+    """``classifier="knn"`` counts as scikit-learn's classifier does, ties included."""
+    X, y, unseen, _ = three
+    model = sdist(classifier="knn", n_neighbors_predict=4).fit(X, y)
+    votes = vote_evidence(model, X, y, unseen, 4)
+    tied = votes == votes.max(axis=1, keepdims=True)
+    assert (tied.sum(axis=1) > 1).any()
+    expected = model._candidate.calibration.log_odds(votes)
+    assert_allclose(model.decision_function(unseen), expected, rtol=1e-9, atol=1e-12)
+    assert_array_equal(model.predict(unseen), model.classes_[expected.argmax(axis=1)])
+
+
+@BOTH
+@MULTICLASS
+def test_a_class_with_fewer_rows_than_neighbours(cls, multiclass, three):
+    """One warning says how far k is lowered, within a class and across."""
+    X, y, unseen, _ = three
+    kept = np.r_[np.flatnonzero(y == "low")[:6], np.flatnonzero(y != "low")]
+    across = {"common": 20, "coded": 6}[multiclass]
+    message = f"smallest class has 6 rows: k is lowered to 5 within a class and to {across} across"
+    with pytest.warns(UserWarning, match=message):
+        model = sdist(cls, multiclass=multiclass, n_neighbors=20).fit(X[kept], y[kept])
+    assert model.transform(unseen).shape[0] == 150
+
+
+@MULTICLASS
+def test_names_of_three_classes_do_not_matter(multiclass, three):
+    """Labels in another order, or numbers: the same distance."""
+    X, y, unseen, _ = three
+    a = sdist(multiclass=multiclass).fit(X, y)
+    b = sdist(multiclass=multiclass).fit(X, np.select([y == "low", y == "high"], [7, 3], -1))
+    distances_agree(a, b, unseen, rtol=1e-8)
+    assert_array_equal(b.classes_, [-1, 3, 7])
+
+
+def test_two_classes_are_alike_under_either_reading(train, unseen):
+    a, b = (sdist(multiclass=m).fit(*train) for m in ("common", "coded"))
+    assert_array_equal(a.transform(unseen), b.transform(unseen))
+
+
+def test_screened_pairs_of_three_classes(three):
+    """The product that the classes are made of, of twenty-one."""
+    X, y, _, _ = three
+    found = ScreenedPairs().fit(X, y)
+    assert found.pairs_[0] == (1, 4)
+    assert found.scores_[0] > 5
 
 
 # --- stages and truncation
@@ -256,18 +425,20 @@ def test_stages_end_at_the_unpruned_model(fitted, unpruned, unseen):
     stages = list(fitted.staged_transform(unseen))
     assert [stage.shape[1] for stage in stages] == fitted.path_["rank"].tolist()
     assert_allclose(stages[-1], unpruned.transform(unseen), atol=1e-10)
-    predictions = list(fitted.staged_predict(unseen))
+    predictions = list(unpruned.staged_predict(unseen))
     assert len(predictions) == len(stages)
     assert_array_equal(predictions[-1], unpruned.predict(unseen))
 
 
-@pytest.mark.parametrize("params", [{}, {"max_features": "sqrt"}, {"refresh_every": 2}])
+@pytest.mark.parametrize(
+    "params", [{}, {"max_features": "sqrt", "n_nonzero": 3}, {"refresh_every": 2}]
+)
 @pytest.mark.parametrize("max_iter", [3, 11, 20])
 def test_a_shorter_fit_is_the_beginning_of_a_longer(params, max_iter, train, unseen):
     """The same steps, the same losses, the same metric: nothing depends on what is to come."""
     params = {"prune": None, "oob_gate": 0.0, **params}
-    long = sdist(**params).fit(*train)
-    short = sdist(max_iter=max_iter, **params).fit(*train)
+    long = sdist(SDist, **params).fit(*train)
+    short = sdist(SDist, max_iter=max_iter, **params).fit(*train)
     m = int((long.path_["attempt"] <= max_iter).sum())
     assert 0 < m < len(long.path_)
     assert_array_equal(short.path_, long.path_[:m])
@@ -392,8 +563,8 @@ def test_rows_without_weight_do_not_vote(train, unseen, weight):
 @pytest.mark.parametrize("factor", [1e-300, 3.0, 1e300])
 def test_the_scale_of_the_weights_does_not_matter(factor, train, weight):
     """Weights are normalised to sum to the number of rows."""
-    a = sdist().fit(*train, sample_weight=weight)
-    b = sdist().fit(*train, sample_weight=weight * factor)
+    a = sdist(SDist).fit(*train, sample_weight=weight)
+    b = sdist(SDist).fit(*train, sample_weight=weight * factor)
     assert_allclose(a.path_["loss"], b.path_["loss"], rtol=1e-10)
     assert a.metric_.columns == b.metric_.columns
 
@@ -444,14 +615,14 @@ def test_identity_start(init, train, unseen):
     assert start.best_iter_ == 0
     standard = (unseen - X.mean(axis=0)) / X.std(axis=0)
     expected = np.linalg.norm(standard[:50] - standard[50:], axis=1)
-    assert_allclose(start.pair_distance(unseen[:50], unseen[50:]), expected)
-    assert (model.pair_distance(unseen[:50], unseen[50:]) >= expected - 1e-9).all()
+    assert_allclose(start.pair_distance(unseen[:50], unseen[50:]), expected / np.sqrt(8))
+    assert (as_learned(model).pair_distance(unseen[:50], unseen[50:]) >= expected - 1e-9).all()
     assert variables(model) == set(range(8))
 
 
 def test_zero_matrix_is_no_start(train, unseen, fitted):
     """``init="zero"`` is the zero matrix."""
-    model = sdist(init=np.zeros((8, 8))).fit(*train)
+    model = sdist(init=np.zeros((8, 8)), classifier="margin").fit(*train)
     assert_allclose(model.path_["loss"], fitted.path_["loss"])
     distances_agree(model, fitted, unseen)
 
@@ -464,8 +635,9 @@ def test_start_from_a_matrix(train, unseen):
     model = sdist(init=root @ root.T, oob_gate=1e6).fit(X, y)
     embedded = (unseen - X.mean(axis=0)) / X.std(axis=0) @ root
     expected = np.linalg.norm(embedded[:50] - embedded[50:], axis=1)
-    assert_allclose(model.pair_distance(unseen[:50], unseen[50:]), expected)
+    proportional(model.pair_distance(unseen[:50], unseen[50:]), expected)
     assert model.metric_.rank == 3
+    assert model.start_share_ == 0  # of the plain distance nothing
 
 
 @QUIET
@@ -474,11 +646,12 @@ def test_start_from_a_metric(train, xor, unseen, fitted):
     start = fitted.metric_
     kept = sdist(init=start, oob_gate=1e6).fit(xor[0][100:], xor[1][100:])
     assert kept.best_iter_ == 0
-    distances_agree(kept, fitted, unseen, rtol=1e-9, atol=1e-12)
+    a, b = unseen[:50], unseen[50:]
+    distances_agree(as_learned(kept), fitted, unseen, rtol=1e-9, atol=1e-12)
+    proportional(kept.pair_distance(a, b), fitted.pair_distance(a, b), rtol=1e-9)
     grown = sdist(init=start, oob_gate=0.0, prune=None).fit(xor[0][100:], xor[1][100:])
     assert grown.best_iter_ > 0
-    a, b = unseen[:50], unseen[50:]
-    assert (grown.pair_distance(a, b) >= fitted.pair_distance(a, b) - 1e-9).all()
+    assert (as_learned(grown).pair_distance(a, b) >= fitted.pair_distance(a, b) - 1e-9).all()
     assert {term.columns for term in start.terms} <= {t.columns for t in grown.metric_.terms}
 
 
@@ -489,9 +662,11 @@ def test_prune_keeps_the_heaviest_variables(size, train, unpruned):
     heaviest = np.argsort(-unpruned.feature_importances_)[:size]
     assert len(variables(unpruned)) > size
     assert variables(model) == set(heaviest.tolist())
-    before = {term.columns: term.weight for term in unpruned.metric_.terms}
-    for term in model.metric_.terms:
+    before = {term.columns: term.weight for term in as_learned(unpruned).terms}
+    for term in as_learned(model).terms:
         assert_allclose(term.weight, before[term.columns], rtol=1e-8)
+    kept = model.metric_.terms
+    proportional([t.weight for t in kept], [before[t.columns] for t in kept], rtol=1e-8)
 
 
 def test_prune_to_more_than_there_are(train, unseen, unpruned):
@@ -503,8 +678,13 @@ def test_automatic_pruning_drops_what_one_step_used(train, fitted, unpruned):
     """No variable is new, and each of those kept was worth more than one step."""
     assert variables(fitted) <= variables(unpruned)
     X, y = make_madelon(500, 40, n_informative=3, n_redundant=0, random_state=2)
-    auto, off = (sdist(prune=prune, oob_gate=1.0).fit(X, y) for prune in ("auto", None))
+    params = {"oob_gate": 1.0, "n_nonzero": 8}
+    auto, off = (sdist(prune=prune, **params).fit(X, y) for prune in ("auto", None))
     assert variables(auto) < variables(off)
+    (fit,) = off._crossfit.fits
+    steps = [{j for t in step.support for j in fit.terms[t]} for step in fit.path.steps]
+    uses = {j: sum(j in step for step in steps) for j in variables(off)}
+    assert variables(auto) == {j for j, count in uses.items() if count > 1}
 
 
 @pytest.mark.parametrize("max_degree", [1, 2, 3])
@@ -537,7 +717,8 @@ def test_steps_are_sparse(n_nonzero, train):
 def test_the_gate_decides(train):
     """A higher gate accepts fewer steps; a hopeless one ends the fit after 30 attempts."""
     accepted = [
-        len(sdist(oob_gate=gate, max_iter=100).fit(*train).path_) for gate in (None, 2.0, 4.0, 1e6)
+        len(sdist(SDist, oob_gate=gate, max_iter=100).fit(*train).path_)
+        for gate in (None, 2.0, 4.0, 1e6)
     ]
     assert accepted[0] == 100
     assert accepted == sorted(accepted, reverse=True)
@@ -557,9 +738,8 @@ def test_without_standardisation_columns_are_as_given(train):
     """``standardize=False`` neither centres nor scales."""
     X, y = train
     model = sdist(standardize=False, oob_gate=1e6).fit(X, y)
-    assert_allclose(
-        model.pair_distance(X[:50], X[50:100]), np.linalg.norm(X[:50] - X[50:100], axis=1)
-    )
+    expected = np.linalg.norm(X[:50] - X[50:100], axis=1) / np.sqrt(variance(X))
+    assert_allclose(model.pair_distance(X[:50], X[50:100]), expected)
 
 
 def test_screening_finds_a_pair_among_noise():
@@ -579,20 +759,24 @@ def test_screening_finds_a_pair_among_noise():
 @pytest.mark.parametrize("gap", [3.0, 100.0, 1e6])
 @pytest.mark.parametrize(
     "params",
-    [{}, {"subsample": 1.0, "oob_gate": None, "learning_rate": 1.0}],
+    [
+        {},
+        {"n_averaged": 3, "clip": 3.0},
+        {"subsample": 1.0, "oob_gate": None, "learning_rate": 1.0},
+    ],
 )
 def test_separable_classes(gap, params):
     """No step weight runs away: everything stays finite, and the classes are told apart."""
     X = np.random.default_rng(0).standard_normal((80, 4))
     y = np.repeat([0, 1], 40)
     X[:, 1] += gap * y
-    model = sdist(max_iter=100, n_neighbors=10, **params).fit(X, y)
+    model = sdist(max_iter=60, n_neighbors=10, n_nonzero=4, **params).fit(X, y)
     for field in ("weight", "loss", "complexity"):
         assert np.isfinite(model.path_[field]).all()
     assert np.isfinite(model.transform(X)).all()
     assert np.isfinite(model.predict_proba(X)).all()
     assert len(model.path_)
-    if not params:  # without the gate full steps go on to fit noise
+    if "oob_gate" not in params:  # without the gate full steps go on to fit noise
         assert np.argmax(model.feature_importances_) == 1
     assert model.score(X, y) > 0.95
 

@@ -6,6 +6,7 @@ import doctest
 import pickle
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.svm import SVC
 
 import metricboost.metric
 from metricboost import MetricTerm, SDist, SparseMetric
@@ -25,7 +28,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 @st.composite
 def metrics(draw):
-    """A random metric: a few columns, terms up to degree 3, and a factor of any rank."""
+    """A random metric: a few columns, terms up to degree 3, a factor and often a diagonal."""
     n_features, n_terms = draw(st.integers(1, 5)), draw(st.integers(1, 6))
     column = st.integers(0, n_features - 1)
     terms = draw(
@@ -35,14 +38,18 @@ def metrics(draw):
         )
     )  # fmt: skip
     rng = np.random.default_rng(draw(SEEDS))
+    weighted = draw(st.lists(st.booleans(), min_size=n_terms, max_size=n_terms))
+    n_components = draw(st.integers(0 if any(weighted) else 1, 5))
     return SparseMetric(
         terms,
-        rng.standard_normal((draw(st.integers(1, 5)), n_terms)),
+        rng.standard_normal((n_components, n_terms)),
         rng.standard_normal(n_features),
         rng.uniform(0.2, 5, n_features),
         rng.standard_normal(n_terms),
         rng.uniform(0.2, 5, n_terms),
-    )
+        diagonal=rng.uniform(0.1, 3, n_terms) * weighted if draw(st.booleans()) or not n_components
+        else None,
+    )  # fmt: skip
 
 
 def rows_for(metric, seed, n_rows=7):
@@ -133,13 +140,17 @@ def test_distances_are_those_of_the_embedding_and_of_the_matrix(metric, seed):
 @given(metrics(), SEEDS)
 @PROPERTY
 def test_terms_are_products_of_standardised_columns(metric, seed):
-    """Each centred and scaled again; the embedding is linear in them."""
+    """Each centred and scaled again; the embedding is linear in them, the factor first."""
     X = rows_for(metric, seed)
     standard = (X - metric.center) / metric.scale
     raw = np.stack([np.prod([standard[:, j] for j in t], axis=0) for t in metric.columns], axis=1)
     expected = (raw - metric.term_center) / metric.term_scale
     assert_allclose(metric.term_features(X), expected, atol=1e-9)
-    assert_allclose(metric.transform(X), expected @ metric.components.T, atol=1e-8)
+    weighted = metric.diagonal > 0
+    alone = expected[:, weighted] * np.sqrt(metric.diagonal[weighted])
+    embedding = np.hstack([expected @ metric.components.T, alone])
+    assert_allclose(metric.transform(X), embedding, atol=1e-8)
+    assert metric.rank == embedding.shape[1]
 
 
 def test_close_rows_far_from_the_origin():
@@ -149,6 +160,166 @@ def test_close_rows_far_from_the_origin():
     expected = np.abs(X - X.T)
     assert_allclose(metric.pairwise_distance(X), expected, rtol=1e-5)
     assert_allclose(metric.pairwise_distance(X, X), expected, rtol=1e-5)
+
+
+# --- the diagonal
+
+
+DIAGONAL = [0.0, 0.25, 0.0, 4.0]
+
+
+def test_diagonal_by_hand():
+    """It adds to W, to the weights, to the importances and to the dimensions."""
+    metric = example(diagonal=DIAGONAL)
+    assert_array_equal(metric.matrix(), example().matrix() + np.diag(DIAGONAL))
+    assert metric.rank == 4
+    assert by_name(metric) == {"age": 9, "age*income^2": 5, "income^2": 4.25, "income": 1.25}
+    assert_allclose(metric.importances(), np.array([11.5, 8.0, 0.0]) / 19.5)
+    assert repr(metric) == "SparseMetric(rank=4, n_terms=4, variables=2 of 3)"
+
+
+def test_a_diagonal_of_zeros_changes_nothing():
+    """Nor does it add dimensions."""
+    X = np.random.default_rng(0).standard_normal((5, 3))
+    assert_array_equal(example(diagonal=np.zeros(4)).transform(X), example().transform(X))
+
+
+def test_diagonal_alone():
+    """A factor without rows: weighted Euclidean distances."""
+    metric = example(components=np.empty((0, 4)), diagonal=DIAGONAL)
+    X = np.random.default_rng(0).standard_normal((6, 3))
+    gaps = metric.term_features(X[:3]) - metric.term_features(X[3:])
+    assert_allclose(metric.pair_distance(X[:3], X[3:]), np.sqrt(gaps**2 @ DIAGONAL))
+    assert [term.name for term in metric.terms[:2]] == ["income^2", "income"]
+
+
+def test_neither_factor_nor_diagonal():
+    """All rows are alike."""
+    metric = example(components=np.empty((0, 4)))
+    X = np.random.default_rng(0).standard_normal((4, 3))
+    assert metric.transform(X).shape == (4, 0)
+    assert_array_equal(metric.pairwise_distance(X), np.zeros((4, 4)))
+    assert_array_equal(metric.kernel(X, gamma=1.0), np.ones((4, 4)))
+
+
+@pytest.mark.parametrize("value", [-1e-9, np.nan, np.inf])
+def test_diagonals_that_make_no_metric(value):
+    """The value is named."""
+    with pytest.raises(ValueError, match=f"diagonal.*{value}"):
+        example(diagonal=[1.0, value, 0.0, 0.0])
+
+
+def wide(n_columns):
+    constants = np.zeros(n_columns), np.ones(n_columns), np.zeros(n_columns), np.ones(n_columns)
+    columns = [(j,) for j in range(n_columns)]
+    return SparseMetric(columns, np.empty((0, n_columns)), *constants, diagonal=np.ones(n_columns))
+
+
+def test_the_identity_over_many_columns_needs_little_memory():
+    """W would have 800 MB: all but ``matrix`` does without it."""
+    X = np.random.default_rng(0).standard_normal((20, 10_000))
+    tracemalloc.start()
+    metric = wide(10_000)
+    found = metric.pairwise_distance(X)
+    assert len(metric.terms) == metric.rank == 10_000
+    assert_allclose(metric.importances(), 1e-4)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 50e6
+    assert_allclose(found[0], np.linalg.norm(X[0] - X, axis=1), atol=1e-6)
+
+
+# --- the kernel
+
+
+@given(metrics(), SEEDS, st.floats(1e-3, 10))
+@PROPERTY
+def test_kernel_formula(metric, seed, gamma):
+    """exp(-gamma d^2) for the d of the metric, symmetric, with ones at i, i."""
+    X, Y = rows_for(metric, seed), rows_for(metric, seed + 1, n_rows=4)
+    gaps = metric.transform(X)[:, None] - metric.transform(Y)
+    expected = np.exp(-gamma * (gaps**2).sum(axis=2))
+    atol = 1e-12 * gamma * (1 + np.abs(metric.transform(np.vstack([X, Y]))).max() ** 2)
+    assert_allclose(metric.kernel(X, Y, gamma), expected, atol=atol)
+    own = metric.kernel(X, gamma=gamma)
+    assert_array_equal(own, own.T)
+    assert_array_equal(np.diag(own), 1.0)
+    assert_allclose(own, metric.kernel(X, X.copy(), gamma), atol=atol)
+
+
+@given(metrics(), SEEDS)
+@PROPERTY
+def test_kernel_is_positive_semi_definite(metric, seed):
+    """Also for rows that are there twice."""
+    X = rows_for(metric, seed)
+    X = np.vstack([X, X[:3]])
+    own = metric.kernel(X, gamma=metric.median_gamma(X))
+    assert np.linalg.eigvalsh(own).min() > -1e-9
+
+
+def test_kernel_width():
+    """The metric's own, unless one is given; with neither, what to do."""
+    X = np.random.default_rng(0).standard_normal((5, 3))
+    metric = example(gamma=0.5)
+    assert metric.gamma == 0.5
+    assert_array_equal(metric.kernel(X), example().kernel(X, gamma=0.5))
+    assert_array_equal(metric.kernel(X, gamma=2.0), example().kernel(X, gamma=2.0))
+    with pytest.raises(ValueError, match=r"gamma=.*fitted estimator"):
+        example().kernel(X)
+
+
+@pytest.mark.parametrize("gamma", [0.0, -1.0, np.nan, np.inf])
+def test_impossible_kernel_widths(gamma):
+    """When the metric is made and when the kernel is computed."""
+    with pytest.raises(ValueError, match=f"gamma={gamma}"):
+        example(gamma=gamma)
+    with pytest.raises(ValueError, match=f"gamma={gamma}"):
+        example().kernel(np.zeros((2, 3)), gamma=gamma)
+
+
+def test_kernel_in_other_models():
+    """A support vector machine takes it as it is, kernel ridge regression its values."""
+    X = np.random.default_rng(0).standard_normal((120, 3))
+    metric = example(diagonal=DIAGONAL)
+    metric = example(diagonal=DIAGONAL, gamma=metric.median_gamma(X))
+    target = X[:, 0] + X[:, 1] ** 2
+    machine = SVC(kernel=metric.kernel).fit(X[:80], target[:80] > 1)
+    twin = SVC(kernel="rbf", gamma=metric.gamma).fit(metric.transform(X[:80]), target[:80] > 1)
+    assert_allclose(
+        machine.decision_function(X[80:]), twin.decision_function(metric.transform(X[80:])),
+        atol=0.01,  # its solver stops at 0.001
+    )  # fmt: skip
+    ridge = KernelRidge(kernel="precomputed", alpha=1e-2).fit(metric.kernel(X[:80]), target[:80])
+    assert ridge.score(metric.kernel(X[:80]), target[:80]) > 0.9
+    assert np.isfinite(ridge.predict(metric.kernel(X[80:], X[:80]))).all()
+
+
+@given(metrics(), SEEDS)
+@PROPERTY
+def test_median_rule(metric, seed):
+    """One over the median squared distance between different rows, however often they occur."""
+    X = rows_for(metric, seed)
+    squared = metric.pairwise_distance(X)[np.triu_indices(len(X), 1)] ** 2
+    assert_allclose(metric.median_gamma(X), 1 / np.median(squared), rtol=1e-6)
+    assert metric.median_gamma(np.repeat(X[:1], 40, axis=0)) == 1.0
+    twice = metric.median_gamma(np.repeat(X[:2], 20, axis=0))
+    assert_allclose(twice, 1 / metric.pair_distance(X[:1], X[1:2]) ** 2, rtol=1e-6)
+
+
+def test_median_rule_on_many_rows():
+    """Evenly spaced rows, the first and the last among them, and the same ones every time."""
+    X = np.random.default_rng(0).standard_normal((31, 3))
+    found = example().median_gamma(X, max_rows=11)
+    assert found == example().median_gamma(X[::3]) == example().median_gamma(X, max_rows=11)
+    assert found != example().median_gamma(X)
+
+
+@pytest.mark.parametrize("n_rows", [0, 1])
+def test_median_rule_without_pairs(n_rows):
+    """No distance, no width."""
+    assert example().median_gamma(np.ones((n_rows, 3))) == 1.0
+    with pytest.raises(ValueError, match="max_rows=1"):
+        example().median_gamma(np.ones((3, 3)), max_rows=1)
 
 
 # --- names, weights, importances
@@ -241,6 +412,8 @@ def test_pairs_need_as_many_rows_on_both_sides(n_rows):
         {"scale": np.ones(2)},
         {"term_center": np.zeros(3)},
         {"term_scale": np.ones(5)},
+        {"diagonal": np.ones(3)},
+        {"diagonal": np.ones((4, 4))},
         {"feature_names": ["age", "income"]},
     ],
     ids=lambda change: (
@@ -266,6 +439,13 @@ def test_no_rows():
 def test_one_row():
     """So does a single row, with itself."""
     assert_array_equal(example().pairwise_distance(np.ones((1, 3))), [[0.0]])
+
+
+def test_no_terms():
+    """A metric of nothing: one dimension of zeros for each row of its factor."""
+    metric = SparseMetric([], np.empty((1, 0)), np.zeros(3), np.ones(3), [], [])
+    assert metric.term_features(np.ones((2, 3))).shape == (2, 0)
+    assert_array_equal(metric.transform(np.ones((2, 3))), np.zeros((2, 1)))
 
 
 def test_lists_are_tables_too():
@@ -315,10 +495,11 @@ def test_numpy_is_enough(tmp_path, xor):
 
 def test_pickling():
     """A pickled metric is the same metric."""
-    metric = example()
+    metric = example(diagonal=DIAGONAL, gamma=0.5)
     twin = pickle.loads(pickle.dumps(metric))
     X = np.random.default_rng(0).standard_normal((5, 3))
     assert_array_equal(twin.transform(X), metric.transform(X))
+    assert_array_equal(twin.kernel(X), metric.kernel(X))
     assert twin.terms == metric.terms
 
 
@@ -338,7 +519,8 @@ def xor():
 
 
 def sdist(**params):
-    return SDist(**{"max_iter": 15, "random_state": 0, "oob_gate": 1.0, **params})
+    short = {"max_iter": 15, "n_averaged": 2, "oob_gate": 1.0, "n_nonzero": 4, "random_state": 0}
+    return SDist(**{**short, **params})
 
 
 @pytest.fixture(scope="module")
@@ -380,9 +562,9 @@ def test_permuted_columns(xor, fitted, order):
 @given(st.permutations(range(160)))
 @FITTED
 def test_permuted_rows(xor, order):
-    """With all rows in every step their order does not matter."""
+    """With all rows in every step, and no folds, their order does not matter."""
     X, y = xor
-    params = {"subsample": 1.0, "max_iter": 8}
+    params = {"subsample": 1.0, "max_iter": 8, "n_averaged": 1}
     a, b = sdist(**params).fit(X, y).metric_, sdist(**params).fit(X[order], y[order]).metric_
     assert_same_metric(b, a, str)
     assert_allclose(b.transform(X), a.transform(X), atol=1e-6)

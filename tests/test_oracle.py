@@ -53,9 +53,9 @@ def table(n: int, p: int) -> tuple[Array, Array]:
     X = rng.normal(size=(n, p)) * rng.uniform(0.5, 3.0, p) + rng.normal(size=p)
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     signal = Z[:, 0] + 1.5 * Z[:, 1] * Z[:, 2] + 0.7 * (Z[:, 2] ** 2 - 1)
-    positive = signal + 0.3 * rng.normal(size=n) > 0
+    labels = signal + 0.3 * rng.normal(size=n) > 0
     X[:, p - 1] = 3.25
-    return X, positive
+    return X, labels.astype(np.intp)
 
 
 def binary_table(n: int, p: int) -> tuple[Array, Array]:
@@ -64,9 +64,9 @@ def binary_table(n: int, p: int) -> tuple[Array, Array]:
     Only for degree 2: beyond it, products with that square repeat other candidates' columns, and
     no rule says which of two equal columns a step takes.
     """
-    X, positive = table(n, p)
+    X, labels = table(n, p)
     X[:, 0] = X[:, 0] > np.median(X[:, 0])
-    return X, positive
+    return X, labels
 
 
 def spread_table(n: int, p: int) -> tuple[Array, Array]:
@@ -80,14 +80,42 @@ def spread_table(n: int, p: int) -> tuple[Array, Array]:
     X[:, 4] = sign * X[:, 3] + 0.5 * X[:, 4]
     X[:, 6] = sign * X[:, 5] + 0.4 * X[:, 6]
     X[:, 7] *= np.where(positive, 0.3, 3.0)
-    return X, positive
+    return X, positive.astype(np.intp)
 
 
 def whole_numbers(n: int, p: int) -> tuple[Array, Array]:
     """Answers from 0 to 3: most distances are equal, and rows are ordered by their number."""
     rng = np.random.default_rng(2)
     X = rng.integers(0, 4, (n, p)).astype(float)
-    return X, X[:, 0] + X[:, 1] * X[:, 2] / 2 + 0.3 * rng.normal(size=n) > 2.5
+    labels = X[:, 0] + X[:, 1] * X[:, 2] / 2 + 0.3 * rng.normal(size=n) > 2.5
+    return X, labels.astype(np.intp)
+
+
+def three_classes(n: int, p: int) -> tuple[Array, Array]:
+    """An interaction cut at two places, unequally."""
+    return _cut_signal(n, p, [-0.7, 0.3])
+
+
+def four_classes(n: int, p: int) -> tuple[Array, Array]:
+    return _cut_signal(n, p, [-0.9, 0.0, 0.8])
+
+
+def _cut_signal(n: int, p: int, places: list[float]) -> tuple[Array, Array]:
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(n, p)) * rng.uniform(0.5, 3.0, p) + rng.normal(size=p)
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    signal = 0.7 * Z[:, 0] + Z[:, 1] * Z[:, 2] + 0.3 * rng.normal(size=n)
+    return X, np.digitize(signal, places).astype(np.intp)
+
+
+def three_spreads(n: int, p: int) -> tuple[Array, Array]:
+    """Three classes that differ in second moments alone, and a fourth of five rows."""
+    rng = np.random.default_rng(7)
+    labels = rng.permutation(np.r_[np.arange(n - 5) % 3, [3] * 5])
+    X = rng.normal(size=(n, p))
+    X[:, 0] *= np.array([0.3, 1.0, 2.0, 1.0])[labels]
+    X[:, 2] = np.array([1.0, -1.0, 0.0, 0.0])[labels] * X[:, 1] + 0.3 * X[:, 2]
+    return X, labels.astype(np.intp)
 
 
 @dataclass(frozen=True)
@@ -100,21 +128,21 @@ class Case:
     n: int = 50
     p: int = 9
     table: Callable[[int, int], tuple[Array, Array]] = table
-    rare: int = 0  # rows of the positive class, 0 for as drawn
+    rare: int = 0  # rows of the last class, 0 for as drawn
     weighted: bool = False
     form: str = "formed"  # or "factored" or "applied": how A is held
     accepted: int = 30
 
     def data(self) -> tuple[Array, Array, Array]:
-        X, positive = self.table(self.n, self.p)
+        X, labels = self.table(self.n, self.p)
         if self.rare:
-            drop = np.flatnonzero(positive)[self.rare :]
-            X, positive = np.delete(X, drop, axis=0), np.delete(positive, drop)
+            drop = np.flatnonzero(labels == labels.max())[self.rare :]
+            X, labels = np.delete(X, drop, axis=0), np.delete(labels, drop)
         weight = np.ones(len(X))
         if self.weighted:
             weight = np.random.default_rng(9).uniform(0.2, 3.0, len(X))
             weight *= len(X) / weight.sum()
-        return X, positive, weight
+        return X, labels, weight
 
     def options(self) -> LearningOptions:
         boosting = BoostingOptions(**{**BOOSTING, **self.boosting})
@@ -203,6 +231,25 @@ CASES = [
          {**ALL_ON["learning"], "init": start_matrix(6), "prune": 3}, p=6, weighted=True, rare=15),
     Case("all on, metric, applied", {**ALL_ON["boosting"], "max_features": None},
          {**ALL_ON["learning"], "init": start_metric(6)}, p=6, weighted=True, form="applied"),
+    Case("two classes, coded", {"multiclass": "coded", "refresh_every": 5}, {"max_degree": 2}),
+    Case("three classes", {"refresh_every": 5}, {"max_degree": 2}, table=three_classes),
+    Case("three classes, coded", {"refresh_every": 5, "multiclass": "coded"}, {"max_degree": 2},
+         table=three_classes),
+    Case("four classes, identity", {"refresh_every": 4},
+         {"max_degree": 2, "init": "identity"}, table=four_classes),
+    Case("four classes, coded, applied", {"refresh_every": 4, "multiclass": "coded"},
+         {"max_degree": 2, "init": start_matrix(9)}, table=four_classes, form="applied"),
+    Case("three classes, rare", {"n_neighbors": 10}, {"max_degree": 2}, table=three_classes,
+         rare=5),
+    Case("three classes, rare, coded", {"n_neighbors": 10, "multiclass": "coded"},
+         {"max_degree": 2}, table=three_classes, rare=5),
+    Case("three classes, screening", learning={"max_degree": 2, "screen_pairs": "auto"},
+         table=three_spreads, n=80, accepted=25),
+    Case("four classes, gate", {"oob_gate": 0.5, "subsample": 0.6, "max_iter": 90},
+         {"max_degree": 2}, table=four_classes, n=70, accepted=15),
+    Case("four classes, all on", **ALL_ON, table=four_classes, n=70, p=6, weighted=True),
+    Case("four classes, all on, coded", {**ALL_ON["boosting"], "multiclass": "coded"},
+         ALL_ON["learning"], table=four_classes, n=70, p=6, weighted=True),
 ]  # fmt: skip
 
 
@@ -240,7 +287,7 @@ class Followed:
 
 def follow(case: Case) -> Followed:
     """Run the package with its rooms' doors watched, then the literal algorithm."""
-    X, positive, weight = case.data()
+    X, labels, weight = case.data()
     options = case.options()
     seen: list[Seen] = []
     kept: dict[str, Any] = {}
@@ -248,8 +295,8 @@ def follow(case: Case) -> Followed:
         patch.setattr(graph, "DENSE_PANEL", 0 if case.form == "factored" else 10**6)
         patch.setattr(graph, "SMALL_TABLE", 0 if case.form == "applied" else 10**6)
         _watch(patch, seen, kept)
-        learned = learn(X, positive, weight, get_engine("numpy"), options)
-    expected = literal.learn(X, positive, weight, options)
+        learned = learn(X, labels, weight, get_engine("numpy"), options)
+    expected = literal.learn(X, labels, weight, options)
     return Followed(case, learned, kept["path"], kept["candidates"], seen, expected)
 
 
@@ -418,12 +465,24 @@ def test_final_embedding_has_the_literal_distances(run: Followed) -> None:
 def test_screening_case_screens_pairs_in_literal_order() -> None:
     """Spread and correlations are found, in the order and with the scores of the double loop."""
     run = followed("screening")
-    _, positive, _ = run.case.data()
-    expected = literal.screened_pairs(run.literal.features.X, positive, run.case.p)
+    _, labels, _ = run.case.data()
+    expected = literal.screened_pairs(run.literal.features.X, labels, run.case.p)
     screening = run.learned.screening
     assert screening is not None
     assert screening.pairs == [pair for _, pair in expected]
     assert {(0, 0), (1, 2), (3, 4), (5, 6), (7, 7)} <= set(screening.pairs)
+    assert relative_error(screening.scores, [score for score, _ in expected]) < 1e-12
+
+
+def test_screening_of_three_classes_in_literal_order() -> None:
+    """The same for the roots of chi2; a class of five rows has no say."""
+    run = followed("three classes, screening")
+    _, labels, _ = run.case.data()
+    expected = literal.screened_pairs(run.literal.features.X, labels, run.case.p)
+    screening = run.learned.screening
+    assert screening is not None
+    assert screening.pairs == [pair for _, pair in expected]
+    assert (1, 2) in screening.pairs
     assert relative_error(screening.scores, [score for score, _ in expected]) < 1e-12
 
 
@@ -468,9 +527,38 @@ def test_gate_case_rejects_and_trims() -> None:
 def test_rare_class_lowers_k() -> None:
     """Six rows of one class: five neighbours within a class, six across."""
     run = followed("rare class")
-    _, positive, _ = run.case.data()
-    found = class_neighborhoods(get_engine("numpy"), run.literal.features.X, positive, 10)
+    _, labels, _ = run.case.data()
+    found = class_neighborhoods(get_engine("numpy"), run.literal.features.X, labels, 10)
     assert (found.same.shape[1], found.other.shape[1]) == (5, 6)
+
+
+def test_two_classes_are_the_same_coded_or_not() -> None:
+    """To the last bit, on every engine's path."""
+    X, labels, weight = followed("two classes, coded").case.data()
+    options = followed("two classes, coded").case.options()
+    common = replace(options, boosting=replace(options.boosting, multiclass="common"))
+    a, b = (learn(X, labels, weight, get_engine("numpy"), o) for o in (options, common))
+    assert np.array_equal(a.factor.matrix, b.factor.matrix)
+    assert [step.loss for step in a.path.steps] == [step.loss for step in b.path.steps]
+
+
+@pytest.mark.parametrize("name", ["three classes, coded", "four classes, coded, applied"])
+def test_coded_metric_is_the_papers_divided_by_k_minus_one(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``exp(-y'f / K)`` as it stands: the same margins and loss under (K-1) W at every step."""
+    run = followed(name)
+    X, labels, weight = run.case.data()
+    K = int(labels.max()) + 1
+    monkeypatch.setattr(literal, "coded_scale", lambda n_classes: 1.0)
+    options, init = run.case.options(), run.case.options().init
+    paper = replace(options, init=init if isinstance(init, str) else (K - 1) * init)
+    expected = literal.learn(X, labels, weight, paper)
+    assert len(expected.steps) == len(run.path) >= 30
+    for step, other in zip(expected.steps, run.literal.steps):
+        assert relative_error(step.W, (K - 1) * other.W) < RTOL
+        assert relative_error(step.margins, other.margins) < RTOL
+        assert step.loss == pytest.approx(other.loss, rel=RTOL)
 
 
 def test_constant_product_is_a_zero_column() -> None:
@@ -494,9 +582,9 @@ def test_rotation_case_outgrows_the_columns_kept() -> None:
 def parts() -> dict[str, Any]:
     """Random features, neighbours of unequal k, weights, and all D_i."""
     rng = np.random.default_rng(5)
-    X, positive = rng.normal(size=(40, 7)), rng.random(40) < 0.4
+    X, labels = rng.normal(size=(40, 7)), (rng.random(40) < 0.4).astype(np.intp)
     engine = get_engine("numpy")
-    near = class_neighborhoods(engine, X, positive, 5)
+    near = class_neighborhoods(engine, X, labels, 5)
     candidates = Candidates(X, engine, 2)
     candidates.add([(0, 1), (2, 2), (3, 6)])
     signed = SignedGraph(candidates, engine.graph(near.same, near.other[:, :3]))
@@ -558,16 +646,27 @@ def test_the_step_weight_is_a_stationary_point(parts: dict[str, Any]) -> None:
     assert loss(w) < min(loss(0.99 * w), loss(1.01 * w))
 
 
-@pytest.mark.parametrize("name", ["all on", "gate", "refresh", "degree 2, applied"])
+def test_coded_margin_is_the_own_discriminant() -> None:
+    """``y'f / K = f_own / (K - 1)``: the others' f add up to minus the own."""
+    for K in (2, 3, 7):
+        for own in range(K):
+            f_own = [-1.0 if c == own else 1 / (K - 1) for c in range(K)]
+            found = np.array(literal.coded_factors(own, K)) * (K - 1)
+            assert relative_error(found, f_own) < 1e-14
+
+
+@pytest.mark.parametrize(
+    "name", ["all on", "gate", "refresh", "degree 2, applied", "four classes, all on, coded"]
+)
 def test_a_fit_cut_short_is_a_shorter_fit(name: str) -> None:
     """Nothing depends on the attempts to come: the first steps are the same to the last bit."""
     case = next(case for case in CASES if case.name == name)
-    X, positive, weight = case.data()
-    full = learn(X, positive, weight, get_engine("numpy"), case.options())
+    X, labels, weight = case.data()
+    full = learn(X, labels, weight, get_engine("numpy"), case.options())
     for attempts in (1, 7, 20):
         boosting = replace(case.options().boosting, max_iter=attempts)
         short = learn(
-            X, positive, weight, get_engine("numpy"), replace(case.options(), boosting=boosting)
+            X, labels, weight, get_engine("numpy"), replace(case.options(), boosting=boosting)
         )
         steps = [step for step in full.path.steps if step.attempt <= attempts]
         assert len(short.path) == len(steps)

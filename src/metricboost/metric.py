@@ -1,8 +1,10 @@
 """``SparseMetric``: the learned distance on its own; NumPy is all it needs.
 
 A metric is a positive semi-definite matrix W over standardised terms (monomials of columns).
-It is kept as a factor, ``W = components.T @ components``, so the distance between two rows is the
-Euclidean distance between their embeddings ``phi(x) @ components.T``.
+It is kept as a factor and a diagonal, ``W = components.T @ components + diag(diagonal)``, so the
+distance between two rows is the Euclidean distance between their embeddings: ``phi @ components.T``
+beside the columns ``phi_t * sqrt(diagonal_t)`` of the terms that have a diagonal. W itself is only
+formed where it is asked for: a weight for each of many columns costs no more than the columns.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._typing import Float
+from ._typing import Float, Index
+from .imputation import Imputation, indicator_name
 
 
 @dataclass(frozen=True)
@@ -27,14 +30,18 @@ class MetricTerm:
     name : str
         Such as ``age*income^2``.
     columns : tuple of int
-        Column numbers, with repetition: ``(0, 1, 1)``.
+        Column numbers, with repetition: ``(0, 1, 1)``. In a metric with an imputation they are
+        those of the extended table: numbers from ``n_features`` on are indicators.
     weight : float
         The diagonal entry of W: the term's weight on the standardised scale.
+    stability : float or None
+        The share of the fits behind the metric that use the term, where it was learned by several.
     """
 
     name: str
     columns: tuple[int, ...]
     weight: float
+    stability: float | None = None
 
 
 class SparseMetric:
@@ -46,14 +53,32 @@ class SparseMetric:
     ----------
     columns : sequence of tuple of int
         The columns of every term, with repetition.
-    components : ndarray of shape (rank, n_terms)
-        A factor of W on the terms.
+    components : ndarray of shape (n_components, n_terms)
+        A factor of W on the terms; it may have no rows.
     center, scale : ndarray of shape (n_features,)
-        Columns enter as ``(x - center) / scale``.
+        Columns enter as ``(x - center) / scale``. With an imputation, one for each column of the
+        extended table: those of the input, then the indicators.
     term_center, term_scale : ndarray of shape (n_terms,)
         Terms enter as ``(product - term_center) / term_scale``.
     feature_names : sequence of str, optional
-        Names of the columns; ``x0, x1, ...`` by default.
+        Names of the input's columns; ``x0, x1, ...`` by default. The indicator of ``age`` is
+        called ``missing(age)``.
+    diagonal : ndarray of shape (n_terms,), optional
+        What W has on its diagonal beyond ``components.T @ components``: finite and not negative,
+        zeros by default.
+    imputation : Imputation, optional
+        How missing values are filled. Without it NaN in a table is NaN in its distances.
+    gamma : float, optional
+        The width of ``kernel`` that suits the training rows, see ``median_gamma``.
+    clip : float, optional
+        Scaled columns end at ``-clip`` and ``clip``: what lies further out counts as lying there.
+    stability : ndarray of shape (n_terms,), optional
+        The share of the fits behind the metric that use each term.
+
+    Attributes
+    ----------
+    n_features : int
+        The number of columns of the input, indicators not counted.
 
     Examples
     --------
@@ -79,35 +104,64 @@ class SparseMetric:
         term_center: npt.ArrayLike,
         term_scale: npt.ArrayLike,
         feature_names: Sequence[str] | None = None,
+        diagonal: npt.ArrayLike | None = None,
+        imputation: Imputation | None = None,
+        gamma: float | None = None,
+        clip: float | None = None,
+        stability: npt.ArrayLike | None = None,
     ) -> None:
         self.center = np.asarray(center, dtype=np.float64)
         self.scale = np.asarray(scale, dtype=np.float64)
-        self.n_features = len(self.center)
+        self.imputation = imputation
+        self.n_features = len(self.center if imputation is None else imputation.fill)
         self.columns = [tuple(int(j) for j in term) for term in columns]
         self.components = np.asarray(components, dtype=np.float64)
         self.term_center = np.asarray(term_center, dtype=np.float64)
         self.term_scale = np.asarray(term_scale, dtype=np.float64)
         names = feature_names if feature_names is not None else _default_names(self.n_features)
         self.feature_names = [str(name) for name in names]
+        zeros = np.zeros(len(self.columns))
+        self.diagonal = zeros if diagonal is None else np.asarray(diagonal, dtype=np.float64)
+        self.gamma = None if gamma is None else _checked_gamma(gamma)
+        self.clip = None if clip is None else _checked_clip(clip)
+        self.stability = None if stability is None else np.asarray(stability, dtype=np.float64)
         self._check_parts()
+        self._check_values()
+
+    @property
+    def _indicators(self) -> tuple[int, ...]:
+        return () if self.imputation is None else self.imputation.indicators
 
     def _check_parts(self) -> None:
-        n_terms = len(self.columns)
+        n_terms, n_columns = len(self.columns), self.n_features + len(self._indicators)
         shapes = {
             "components": (self.components.shape, (len(self.components), n_terms)),
-            "scale": (self.scale.shape, (self.n_features,)),
+            "center": (self.center.shape, (n_columns,)),
+            "scale": (self.scale.shape, (n_columns,)),
             "term_center": (self.term_center.shape, (n_terms,)),
             "term_scale": (self.term_scale.shape, (n_terms,)),
             "feature_names": ((len(self.feature_names),), (self.n_features,)),
+            "diagonal": (self.diagonal.shape, (n_terms,)),
+            "stability": (
+                (n_terms,) if self.stability is None else self.stability.shape,
+                (n_terms,),
+            ),
         }
         for name, (shape, expected) in shapes.items():
             if shape != expected:
                 raise ValueError(f"{name} has shape {shape}, not {expected}.")
+
+    def _check_values(self) -> None:
+        last = len(self.center) - 1
         for term in self.columns:
-            if not term or min(term) < 0 or max(term) >= self.n_features:
-                raise ValueError(
-                    f"columns has the term {term}, but columns are 0 to {self.n_features - 1}."
-                )
+            if not term or min(term) < 0 or max(term) > last:
+                raise ValueError(f"columns has the term {term}, but columns are 0 to {last}.")
+        bad = ~(np.isfinite(self.diagonal) & (self.diagonal >= 0))
+        if bad.any():
+            raise ValueError(
+                f"diagonal has the value {self.diagonal[bad][0]}: a distance needs values that "
+                "are finite and not negative."
+            )
 
     def __repr__(self) -> str:
         used = int((self.importances() > 0).sum())
@@ -119,26 +173,42 @@ class SparseMetric:
     @property
     def rank(self) -> int:
         """The number of dimensions of the embedding."""
-        return len(self.components)
+        return len(self.components) + int(np.count_nonzero(self.diagonal))
+
+    def _weights(self) -> Float:
+        """The diagonal of W."""
+        result: Float = (self.components**2).sum(axis=0) + self.diagonal
+        return result
 
     @property
     def terms(self) -> list[MetricTerm]:
         """The terms with their names and weights, the heaviest first."""
-        weights = (self.components**2).sum(axis=0)
+        weights = self._weights()
         order = np.argsort(-weights, kind="stable")
         return [
-            MetricTerm(self.name(self.columns[t]), self.columns[t], float(weights[t]))
+            MetricTerm(
+                self.name(self.columns[t]),
+                self.columns[t],
+                float(weights[t]),
+                None if self.stability is None else float(self.stability[t]),
+            )
             for t in order
         ]
 
     def name(self, term: tuple[int, ...]) -> str:
         """The name of a term, such as ``age*income^2`` for columns 0, 1 and 1."""
         powers = sorted(Counter(term).items())
-        return "*".join(self.feature_names[j] + (f"^{e}" if e > 1 else "") for j, e in powers)
+        return "*".join(self._column_name(j) + (f"^{e}" if e > 1 else "") for j, e in powers)
+
+    def _column_name(self, j: int) -> str:
+        if j < self.n_features:
+            return self.feature_names[j]
+        return indicator_name(self.feature_names[self._indicators[j - self.n_features]])
 
     def matrix(self) -> Float:
         """W over the terms, in the order of ``columns``."""
         result: Float = self.components.T @ self.components
+        result.flat[:: len(self.columns) + 1] += self.diagonal
         return result
 
     def term_features(self, X: npt.ArrayLike) -> Float:
@@ -152,29 +222,51 @@ class SparseMetric:
         -------
         ndarray of shape (n_samples, n_terms)
         """
-        X = self._checked(X)
-        used = sorted({j for term in self.columns for j in term})
-        place = {j: i for i, j in enumerate(used)}
-        standard = (X[:, used] - self.center[used]) / self.scale[used]
-        features = np.empty((len(X), len(self.columns)))
-        for t, term in enumerate(self.columns):
-            features[:, t] = np.prod(standard[:, [place[j] for j in term]], axis=1)
-        result: Float = (features - self.term_center) / self.term_scale
-        return result
+        features = self._products(self._checked(X))
+        features -= self.term_center
+        features /= self.term_scale
+        return features
+
+    def _products(self, X: Float) -> Float:
+        """The products of standardised columns: factor by factor, for all terms at once."""
+        degrees = np.array([len(term) for term in self.columns], dtype=np.intp)
+        first = np.cumsum(degrees) - degrees
+        factors = np.array([j for term in self.columns for j in term], dtype=np.intp)
+        products = self._standardised(X, factors[first])
+        for i in range(1, degrees.max(initial=1)):
+            longer = np.flatnonzero(degrees > i)
+            products[:, longer] *= self._standardised(X, factors[first[longer] + i])
+        return products
+
+    def _standardised(self, X: Float, columns: Index) -> Float:
+        # In place, and in C order as from take: with thousands of columns copies are the cost.
+        standard: Float = np.take(X, columns, axis=1)
+        standard -= self.center[columns]
+        standard /= self.scale[columns]
+        if self.clip is not None:
+            np.clip(standard, -self.clip, self.clip, out=standard)
+        return standard
 
     def _checked(self, X: Any) -> Float:
+        """X as floats; with an imputation, the extended table."""
         X = np.asarray(X, dtype=np.float64)
         if X.ndim != 2 or X.shape[1] != self.n_features:
             raise ValueError(
                 f"X has shape {X.shape}, but this metric was learned on {self.n_features} columns."
             )
-        result: Float = X
+        result: Float = X if self.imputation is None else self.imputation.apply(X)
         return result
 
     def transform(self, X: npt.ArrayLike) -> Float:
         """The embedding: Euclidean distances between its rows are distances under the metric."""
-        result: Float = self.term_features(X) @ self.components.T
-        return result
+        features = self.term_features(X)
+        factored: Float = features @ self.components.T
+        weighted = np.flatnonzero(self.diagonal)
+        if not len(weighted):
+            return factored
+        alone = np.take(features, weighted, axis=1)
+        alone *= np.sqrt(self.diagonal[weighted])
+        return np.hstack([factored, alone])
 
     def pair_distance(self, X: npt.ArrayLike, Y: npt.ArrayLike) -> Float:
         """The distance (not its square) between row i of X and row i of Y."""
@@ -186,25 +278,88 @@ class SparseMetric:
 
     def pairwise_distance(self, X: npt.ArrayLike, Y: npt.ArrayLike | None = None) -> Float:
         """The distances between all rows of X and all rows of Y (of X where Y is None)."""
-        a = self.transform(X)
-        b = a if Y is None else self.transform(Y)
-        center = a.mean(axis=0) if len(a) else 0.0
-        a, b = a - center, b - center
-        squared = (a**2).sum(axis=1)[:, None] + (b**2).sum(axis=1) - 2 * a @ b.T
-        distances: Float = np.sqrt(np.maximum(squared, 0.0))
-        if Y is None:
-            np.fill_diagonal(distances, 0.0)
+        distances: Float = np.sqrt(self._squared(X, Y))
         return distances
+
+    def _squared(self, X: npt.ArrayLike, Y: npt.ArrayLike | None) -> Float:
+        a = self.transform(X)
+        return _squared_distances(a, None if Y is None else self.transform(Y))
+
+    def kernel(
+        self, X: npt.ArrayLike, Y: npt.ArrayLike | None = None, gamma: float | None = None
+    ) -> Float:
+        """The Gaussian kernel of the metric, ``exp(-gamma * squared distance)``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        Y : array-like of shape (n_others, n_features), optional
+            X by default.
+        gamma : float, optional
+            The metric's own ``gamma`` by default, which one from a fitted estimator has.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_others)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.svm import SVC
+        >>> from metricboost import SparseMetric
+        >>> metric = SparseMetric([(0,)], [[1.0]], [0.0], [1.0], [0.0], [1.0], gamma=0.5)
+        >>> X = np.array([[0.0], [1.0], [4.0], [5.0]])
+        >>> metric.kernel(X[:1], X[:3]).round(3)
+        array([[1.   , 0.607, 0.   ]])
+        >>> SVC(kernel=metric.kernel).fit(X, [0, 0, 1, 1]).predict([[0.5], [4.5]])
+        array([0, 1])
+        """
+        gamma = self.gamma if gamma is None else _checked_gamma(gamma)
+        if gamma is None:
+            raise ValueError(
+                "This metric has no gamma of its own: give one, kernel(X, Y, gamma=...), or use "
+                "the metric_ of a fitted estimator."
+            )
+        result: Float = np.exp(-gamma * self._squared(X, Y))
+        return result
+
+    def median_gamma(self, X: npt.ArrayLike, max_rows: int = 2000) -> float:
+        """The median rule: 1 / the median squared distance between rows of X.
+
+        Pairs at distance zero are left out; with no others the answer is 1.0.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        max_rows : int, default=2000
+            Of more rows, this many evenly spaced ones are used.
+
+        Examples
+        --------
+        >>> from metricboost import SparseMetric
+        >>> metric = SparseMetric([(0,)], [[1.0]], [0.0], [1.0], [0.0], [1.0])
+        >>> metric.median_gamma([[0.0], [2.0], [2.0]])
+        0.25
+        """
+        if max_rows < 2:
+            raise ValueError(f"max_rows={max_rows}, but a distance needs at least 2 rows.")
+        X = np.asarray(X, dtype=np.float64)
+        if len(X) > max_rows:
+            X = X[np.linspace(0, len(X) - 1, max_rows).round().astype(np.intp)]
+        return _median_gamma(self.transform(X))
 
     def importances(self) -> Float:
         """Share of every column in the metric: sums to 1, exact zeros for what is unused.
 
-        A term's weight (its diagonal entry of W) is shared equally among its distinct columns.
+        A term's weight (its diagonal entry of W) is shared equally among its distinct columns;
+        what an indicator gets goes to the column it belongs to.
         """
-        shares = np.zeros(self.n_features)
-        for term, weight in zip(self.columns, (self.components**2).sum(axis=0)):
+        extended = np.zeros(len(self.center))
+        for term, weight in zip(self.columns, self._weights()):
             distinct = sorted(set(term))
-            shares[distinct] += weight / len(distinct)
+            extended[distinct] += weight / len(distinct)
+        shares = extended[: self.n_features]
+        shares[list(self._indicators)] += extended[self.n_features :]
         total = shares.sum()
         return shares / total if total > 0 else shares
 
@@ -215,3 +370,45 @@ class SparseMetric:
 
 def _default_names(n_features: int) -> list[str]:
     return [f"x{j}" for j in range(n_features)]
+
+
+def _checked_gamma(gamma: float) -> float:
+    if not (np.isfinite(gamma) and gamma > 0):
+        raise ValueError(f"gamma={gamma}, but a kernel needs one that is finite and above 0.")
+    return float(gamma)
+
+
+def _squared_distances(a: Float, b: Float | None = None) -> Float:
+    """Between the rows of a and b; where b is None, of a: then symmetric, with zeros at i, i."""
+    center = a.mean(axis=0) if len(a) else 0.0  # small distances far from the origin keep digits
+    a = a - center
+    other = a if b is None else b - center
+    squared = _squared_norms(a)[:, None] + _squared_norms(other) - 2 * (a @ other.T)
+    if b is None:
+        np.fill_diagonal(squared, 0.0)
+    result: Float = np.maximum(squared, 0.0)
+    return result
+
+
+def _squared_norms(a: Float) -> Float:
+    result: Float = np.einsum("ij,ij->i", a, a)  # no copy of what may have 10,000 columns
+    return result
+
+
+def _median_gamma(embedding: Float) -> float:
+    rows, others = np.triu_indices(len(embedding), 1)
+    if not len(rows):
+        return 1.0
+    squared = _squared_distances(embedding)[rows, others]
+    # Equal rows come out at what rounding leaves of their norms, and that is not a distance.
+    rounding = (8 + embedding.shape[1]) * np.finfo(np.float64).eps
+    norms = _squared_norms(embedding - embedding.mean(axis=0))
+    noise = rounding * (norms[rows] + norms[others])
+    apart = squared[squared > noise + rounding**2 * _squared_norms(embedding).max()]
+    return float(1 / np.median(apart)) if len(apart) else 1.0
+
+
+def _checked_clip(clip: float) -> float:
+    if not clip > 0:
+        raise ValueError(f"clip={clip} must be positive.")
+    return float(clip)

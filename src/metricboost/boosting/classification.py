@@ -1,6 +1,7 @@
-"""Evidence for the positive class from nearest rows, for several numbers of neighbours at once.
+"""Evidence for every class from nearest rows, for several numbers of neighbours at once.
 
-Without queries the training rows are scored, each left out of its own neighbours.
+Evidence is n x K x the numbers of neighbours, and the class with the most is predicted. Without
+queries the training rows are scored, each left out of its own neighbours.
 """
 
 from __future__ import annotations
@@ -8,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from .._typing import Float
+from .._typing import Float, Index
 from ..engines import Engine
+from .classes import members
 from .neighborhoods import nearest
 
 #: Numbers of neighbours to choose from by the leave-one-out error.
@@ -21,46 +22,59 @@ NEIGHBOR_CHOICES = (3, 5, 10, 20)
 def leave_one_out_errors(
     engine: Engine,
     training: Float,
-    positive: npt.NDArray[np.bool_],
+    labels: Index,
     ks: Sequence[int],
     rule: Callable[..., Float] | None = None,
 ) -> Float:
     """Errors of the training rows, each classified by the others, one column a k.
 
-    A tie is half an error, so that the classes are treated alike.
+    A tie of t classes, the true one among them, is 1 - 1/t of an error (half of one for two), so
+    that the classes are treated alike.
     """
-    score = (rule or margin_score)(engine, training, positive, ks, None)
-    return np.where(score == 0, 0.5, (score > 0) != positive[:, None])
+    evidence = (rule or margin_score)(engine, training, labels, ks, None)
+    best = evidence == evidence.max(axis=1, keepdims=True)
+    found = best[np.arange(len(labels)), labels]
+    return np.where(found, 1 - 1 / best.sum(axis=1), 1.0)
 
 
 def margin_score(
-    engine: Engine,
-    training: Float,
-    positive: npt.NDArray[np.bool_],
-    ks: Sequence[int],
-    queries: Float | None,
+    engine: Engine, training: Float, labels: Index, ks: Sequence[int], queries: Float | None
 ) -> Float:
-    """The paper's f: mean squared distance to the k nearest negatives less to the positives."""
-    near_positive = _mean_distances(engine, training, positive, ks, queries)
-    return _mean_distances(engine, training, ~positive, ks, queries) - near_positive
+    """The paper's f of every class: mean squared distance to the other classes less to it.
+
+    The distance to a class is that to its k nearest rows. For two classes ``f_1 = d_0 - d_1`` is
+    the paper's f and ``f_0 = -f_1``; for more this is the f of its coded loss.
+    """
+    distance = _class_distances(engine, training, labels, ks, queries)
+    return _mean_of_others(distance) - distance
 
 
-def _mean_distances(
-    engine: Engine,
-    training: Float,
-    members: npt.NDArray[np.bool_],
-    ks: Sequence[int],
-    queries: Float | None,
-) -> Float:
-    """Mean squared distances to the k nearest members of a class, one column a k."""
-    if queries is not None:
-        return _first_means(nearest(engine, queries, training[members], max(ks))[1], ks)
-    result = np.empty((len(training), len(ks)))
-    own, others = training[members], training[~members]
-    itself = np.arange(len(own))
-    result[members] = _first_means(nearest(engine, own, own, max(ks), itself)[1], ks)
-    result[~members] = _first_means(nearest(engine, others, own, max(ks))[1], ks)
+def _mean_of_others(values: Float) -> Float:
+    """For every class the mean over the other ones; classes with equal values stay equal."""
+    n_classes = values.shape[1]
+    if n_classes == 2:  # the other one itself, to the last bit
+        return values[:, ::-1]
+    result: Float = (values.sum(axis=1, keepdims=True) - values) / (n_classes - 1)
     return result
+
+
+def _class_distances(
+    engine: Engine, training: Float, labels: Index, ks: Sequence[int], queries: Float | None
+) -> Float:
+    """Mean squared distances to the k nearest rows of every class."""
+    columns = []
+    for c, group in enumerate(members(labels)):
+        rows = training[group]
+        if queries is not None:
+            mean = _first_means(nearest(engine, queries, rows, max(ks))[1], ks)
+        else:
+            mean = np.empty((len(training), len(ks)))
+            itself = np.arange(len(rows))
+            mean[group] = _first_means(nearest(engine, rows, rows, max(ks), itself)[1], ks)
+            rest = labels != c
+            mean[rest] = _first_means(nearest(engine, training[rest], rows, max(ks))[1], ks)
+        columns.append(mean)
+    return np.stack(columns, axis=1)
 
 
 def _first_means(values: Float, ks: Sequence[int]) -> Float:
@@ -69,14 +83,12 @@ def _first_means(values: Float, ks: Sequence[int]) -> Float:
 
 
 def vote_score(
-    engine: Engine,
-    training: Float,
-    positive: npt.NDArray[np.bool_],
-    ks: Sequence[int],
-    queries: Float | None,
+    engine: Engine, training: Float, labels: Index, ks: Sequence[int], queries: Float | None
 ) -> Float:
-    """The share of the k nearest rows that are positive, less a half."""
+    """The share of every class among the k nearest rows."""
     itself = np.arange(len(training)) if queries is None else None
     sought = training if queries is None else queries
     rows, _ = nearest(engine, sought, training, max(ks), itself)
-    return _first_means(positive[rows].astype(np.float64), ks) - 0.5
+    votes = labels[rows]
+    shares = [_first_means((votes == c).astype(float), ks) for c in range(int(labels.max()) + 1)]
+    return np.stack(shares, axis=1)

@@ -7,8 +7,8 @@ rows takes that for evidence. Here the rows are the independent units: a row's s
 what all edges at it add, from either end, and the gain is divided by the deviation of the
 shares (the variance of a sum over pairs, as for a U-statistic).
 
-The gate also decides how many entries of xi a step keeps: of the 1, 2, ..., kappa largest, as many
-as give the largest statistic. So kappa is only an upper bound, and a step does not carry noise
+The gate also decides how many entries of xi a step keeps: of its largest entries as many as give
+the largest statistic. So kappa is only an upper bound, and a step does not carry noise
 columns along with the one that matters.
 
 Rows left out still serve as neighbours and have shaped earlier refreshes, so the statistic is
@@ -34,6 +34,14 @@ def t_statistic(shares: Float) -> float:
     return gain / deviation
 
 
+def truncation_sizes(kappa: int) -> list[int]:
+    """All sizes up to 8, then each half as large again: a step need not be trimmed to the entry."""
+    sizes = list(range(1, min(kappa, 8) + 1))
+    while sizes[-1] < kappa:
+        sizes.append(min(kappa, sizes[-1] * 3 // 2))
+    return sizes
+
+
 def trimmed(
     form: QuadraticForm,
     support: Index,
@@ -49,8 +57,8 @@ def trimmed(
     """
     block = form.block(support)
     order = np.argsort(-to_twelve_digits(np.abs(xi)), kind="stable")
-    truncations = [np.sort(order[:size]) for size in range(1, len(xi) + 1)]
-    vectors = np.zeros((len(xi), len(xi)))
+    truncations = [np.sort(order[:size]) for size in truncation_sizes(len(xi))]
+    vectors = np.zeros((len(xi), len(truncations)))
     for column, kept in enumerate(truncations):
         vectors[kept, column] = leading_eigenvector(block[np.ix_(kept, kept)])[1]
     shares = graph.graph.edge_shares(columns @ vectors, left_out)

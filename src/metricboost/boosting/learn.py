@@ -1,4 +1,4 @@
-"""From a table and two classes to a metric: scale, screen, boost, stop, prune."""
+"""From a table and its classes to a metric: scale, screen, boost, stop, prune."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from .._typing import Float
+from .._typing import Float, Index
 from ..engines import Engine
 from ..metric import SparseMetric
 from .loop import BoostingOptions, Watch, boost
@@ -32,6 +31,7 @@ class LearningOptions:
     complexity_penalty: float
     standardize: bool
     init: Init
+    clip: float | None = None
 
 
 @dataclass(frozen=True)
@@ -58,25 +58,26 @@ class Learned:
             self.moments[factor.index, 0],
             self.moments[factor.index, 1],
             feature_names,
+            clip=self.scaling.clip,
         )
 
 
 def learn(
     X: Float,
-    positive: npt.NDArray[np.bool_],
+    labels: Index,
     sample_weight: Float,
     engine: Engine,
     options: LearningOptions,
     watch: Watch | None = None,
 ) -> Learned:
-    """Learn a metric that sets the positive rows apart from the others."""
-    scaling = start_scaling(Scaling.of(X, options.standardize), options.init)
+    """Learn a metric that sets the classes apart; ``labels`` are their numbers from 0 on."""
+    scaling = start_scaling(Scaling.of(X, options.standardize, options.clip), options.init)
     if not len(scaling.kept):
         raise ValueError("All columns are constant: there is nothing to learn a distance from.")
     candidates = Candidates(scaling.apply(X), engine, options.max_degree)
     start = start_factor(candidates, scaling, options.init)
-    screening = _screened(candidates, positive, options)
-    path = boost(candidates, positive, sample_weight, start, options.boosting, watch)
+    screening = _screened(candidates, labels, options)
+    path = boost(candidates, labels, sample_weight, start, options.boosting, watch)
     path, terms, moments = _in_original_columns(path, candidates, scaling)
     best = best_step(path, options.complexity_penalty)
     factor = path.factor(best)
@@ -86,19 +87,17 @@ def learn(
         factor = Factor.identity(len(terms))
     learned = Learned(path, terms, moments, scaling, screening, best, factor)
     if best > 0 and options.prune is not None:
-        return _pruned(learned, X, positive, engine, options.prune)
+        return _pruned(learned, X, labels, engine, options.prune)
     return learned
 
 
-def _screened(
-    candidates: Candidates, positive: npt.NDArray[np.bool_], options: LearningOptions
-) -> Screening | None:
+def _screened(candidates: Candidates, labels: Index, options: LearningOptions) -> Screening | None:
     """Make the screened pairs candidates; by default as many at most as there are columns."""
     if options.max_degree == 1 or options.screen_pairs == 0:
         return None
     auto = options.screen_pairs == "auto"
     n_pairs = candidates.n_columns if auto else int(options.screen_pairs)
-    screening = screen_pairs(candidates.X, positive, n_pairs, BUDGET if auto else np.inf)
+    screening = screen_pairs(candidates.X, labels, n_pairs, BUDGET if auto else np.inf)
     candidates.add(screening.pairs)
     return screening
 
@@ -115,14 +114,14 @@ def _in_original_columns(
     return Path(start, steps, path.n_attempts), terms, candidates.moments(used)
 
 
-def _renumbered(step: Step, used: npt.NDArray[np.intp]) -> Step:
+def _renumbered(step: Step, used: Index) -> Step:
     return replace(step, support=np.searchsorted(used, step.support))
 
 
 def _pruned(
     learned: Learned,
     X: Float,
-    positive: npt.NDArray[np.bool_],
+    labels: Index,
     engine: Engine,
     prune: int | Literal["auto"],
 ) -> Learned:
@@ -135,4 +134,4 @@ def _pruned(
     if len(pruned.index) == len(factor.index):
         return learned
     before, after = (learned.metric(f, None).transform(X) for f in (factor, pruned))
-    return learned if harms(engine, before, after, positive) else replace(learned, factor=pruned)
+    return learned if harms(engine, before, after, labels) else replace(learned, factor=pruned)

@@ -18,7 +18,7 @@ from .embedding import Embedding, Selected
 from .gate import trimmed
 from .graph import QuadraticForm, SignedGraph
 from .line_search import step_weight
-from .neighborhoods import class_neighborhoods
+from .neighborhoods import Multiclass, class_neighborhoods
 from .path import Factor, Path, Step
 from .sparse_eigen import sparse_eigenvector
 from .terms import Candidates
@@ -40,6 +40,7 @@ class BoostingOptions:
     refresh_every: int | None
     oob_gate: float | None
     seed: int
+    multiclass: Multiclass = "common"
 
 
 Watch = Callable[[int, Path], None]
@@ -47,17 +48,17 @@ Watch = Callable[[int, Path], None]
 
 def boost(
     candidates: Candidates,
-    positive: npt.NDArray[np.bool_],
+    labels: Index,
     sample_weight: Float,
     start: Factor,
     options: BoostingOptions,
     watch: Watch | None = None,
 ) -> Path:
     """Learn a metric step by step from the start metric; the path of accepted steps."""
-    draws = Draws(options.seed, len(positive), options.subsample, options.max_features)
+    draws = Draws(options.seed, len(labels), options.subsample, options.max_features)
     path, selected = Path(start), Selected(start.index)  # 1)
     embedding = Embedding(candidates, start)
-    graph, margins = _neighbors(candidates, positive, embedding, selected, options.n_neighbors)
+    graph, margins = _neighbors(candidates, labels, embedding, selected, options)
     for attempt in range(1, options.max_iter + 1):  # 2)
         in_bag, panel = draws(attempt, len(candidates))
         u = _weights(margins, sample_weight)
@@ -73,9 +74,7 @@ def boost(
             candidates.expand(support.tolist(), selected.add(support))
             refresh = _due(options.refresh_every, len(path) + 1)
             if refresh:
-                graph, margins = _neighbors(
-                    candidates, positive, embedding, selected, options.n_neighbors
-                )
+                graph, margins = _neighbors(candidates, labels, embedding, selected, options)
             loss = _loss(margins, sample_weight)
             path.steps.append(
                 Step(attempt, support, xi, w, loss, refresh, len(selected), len(candidates))
@@ -89,15 +88,16 @@ def boost(
 
 def _neighbors(
     candidates: Candidates,
-    positive: npt.NDArray[np.bool_],
+    labels: Index,
     embedding: Embedding,
     selected: Selected,
-    k: int,
+    options: BoostingOptions,
 ) -> tuple[SignedGraph, Float]:
     """The neighbours under W, Euclidean ones where it is still zero, and the margins under W."""
     rows = embedding.columns(len(selected))
     place = rows if rows.shape[1] else candidates.X
-    found = class_neighborhoods(candidates.engine, place, positive, k)
+    k, multiclass = options.n_neighbors, options.multiclass
+    found = class_neighborhoods(candidates.engine, place, labels, k, multiclass)
     graph = SignedGraph(candidates, candidates.engine.graph(found.same, found.other))
     return graph, graph.margins(rows)
 

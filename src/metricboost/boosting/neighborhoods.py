@@ -3,6 +3,20 @@
 In training S+ is the row's own class and S- the other one, so that the margin
 ``m_i = y_i f(x_i)`` is mean d(i, other) - mean d(i, same). For an unseen row S+ is the positive
 class (``classes_[1]``) and S- the negative one, so that ``f > 0`` predicts the positive class.
+
+With K > 2 classes there is still one metric and one margin a row, and S- is one of the paper's two
+proposals (for K = 2 both are the above):
+
+- "common", its similar and dissimilar points: the k nearest rows of all other classes together.
+- "coded", its coded loss: the k nearest rows of each other class, all with equal weight. The label
+  becomes the vector y with 1 for the own class and -1/(K-1) for the others, and the loss is
+  ``exp(-y'f / K)`` with ``f_c = (mean of d_l over l other than c) - d_c``, d_l the mean squared
+  distance to the k nearest rows of class l. The f_c sum to zero, so that ``y'f / K`` is
+  ``f_own / (K-1)``. The margin here is ``f_own``: f is linear in W, so a metric W here has the
+  margins, weights and loss of ``(K-1) W`` there. From zero every step finds the same direction and
+  a weight smaller by the factor K-1: **the metric learned is the paper's coded one divided by
+  K-1**, which changes no neighbour. A start metric here is (K-1) times it there, and the trace of
+  the root is smaller by sqrt(K-1), so a penalty lambda_C here is lambda_C / sqrt(K-1) there.
 """
 
 from __future__ import annotations
@@ -10,13 +24,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from .._typing import Float, Index, Rows
 from ..engines import Engine
+from .classes import members
 from .rounding import to_twelve_digits
+
+Multiclass = Literal["common", "coded"]
 
 #: Rows are searched in fixed blocks: results do not depend on memory or threads.
 BLOCK = 512
@@ -28,31 +45,65 @@ SPARE = 8
 
 @dataclass(frozen=True)
 class Neighborhoods:
-    """Row numbers of the nearest rows of the own class and of the other class."""
+    """Row numbers of the nearest rows of the own class and of the other classes.
+
+    Where they are coded, ``other`` has k rows of each other class, class after class.
+    """
 
     same: Rows
     other: Rows
 
 
-def affordable_neighbors(positive: npt.NDArray[np.bool_], k: int) -> tuple[int, int]:
-    """(k within the own class, k in the other): a class may have fewer rows than k."""
-    smallest = int(min(positive.sum(), (~positive).sum()))
-    return min(k, smallest - 1), min(k, smallest)
+def affordable_neighbors(
+    labels: Index, k: int, multiclass: Multiclass = "common"
+) -> tuple[int, int]:
+    """(k within the own class, k across): a class may have fewer rows than k.
+
+    Across means all other classes together, or each of them where they are coded.
+    """
+    counts = np.bincount(labels)
+    smallest = int(counts.min())
+    across = smallest if multiclass == "coded" else len(labels) - int(counts.max())
+    return min(k, smallest - 1), min(k, across)
 
 
 def class_neighborhoods(
-    engine: Engine, embedding: Float, positive: npt.NDArray[np.bool_], k: int
+    engine: Engine, embedding: Float, labels: Index, k: int, multiclass: Multiclass = "common"
 ) -> Neighborhoods:
     """The nearest rows of each class for every training row; a row is never its own neighbour."""
-    k_same, k_other = affordable_neighbors(positive, k)
-    same = np.empty((len(embedding), k_same), dtype=np.int32)
-    other = np.empty((len(embedding), k_other), dtype=np.int32)
-    groups = [np.flatnonzero(positive), np.flatnonzero(~positive)]
-    for own, opposite in (groups, groups[::-1]):
-        a, b = embedding[own], embedding[opposite]
-        same[own] = own[nearest(engine, a, a, k_same, itself=np.arange(len(own)))[0]]
-        other[own] = opposite[nearest(engine, a, b, k_other)[0]]
-    return Neighborhoods(same, other)
+    k_same, k_other = affordable_neighbors(labels, k, multiclass)
+    search = _of_each_class if multiclass == "coded" else _of_the_rest
+    return Neighborhoods(
+        _of_the_same(engine, embedding, labels, k_same), search(engine, embedding, labels, k_other)
+    )
+
+
+def _of_the_same(engine: Engine, embedding: Float, labels: Index, k: int) -> Rows:
+    same = np.empty((len(labels), k), dtype=np.int32)
+    for own in members(labels):
+        rows = embedding[own]
+        same[own] = own[nearest(engine, rows, rows, k, itself=np.arange(len(own)))[0]]
+    return same
+
+
+def _of_the_rest(engine: Engine, embedding: Float, labels: Index, k: int) -> Rows:
+    """The k nearest of all rows of other classes: one search a class, against its complement."""
+    other = np.empty((len(labels), k), dtype=np.int32)
+    for c, own in enumerate(members(labels)):
+        rest = np.flatnonzero(labels != c)
+        other[own] = rest[nearest(engine, embedding[own], embedding[rest], k)[0]]
+    return other
+
+
+def _of_each_class(engine: Engine, embedding: Float, labels: Index, k: int) -> Rows:
+    """The k nearest of each other class: one search a class, by all rows that are not of it."""
+    groups = members(labels)
+    other = np.empty((len(labels), len(groups) - 1, k), dtype=np.int32)
+    for c, group in enumerate(groups):
+        rest = np.flatnonzero(labels != c)
+        place = c - (labels[rest] < c)  # a row has no place for its own class
+        other[rest, place] = group[nearest(engine, embedding[rest], embedding[group], k)[0]]
+    return other.reshape(len(labels), -1)
 
 
 def nearest(

@@ -16,9 +16,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from .._typing import Float
+from .._typing import Float, Index
 from ..engines import Engine
 from .classification import NEIGHBOR_CHOICES, leave_one_out_errors
 from .path import Factor, Step
@@ -54,11 +53,11 @@ def keep_only(factor: Factor, terms: Sequence[Term], columns: set[int]) -> Facto
     return factor.restricted(keep).reduced() if keep.any() else factor
 
 
-def harms(engine: Engine, before: Float, after: Float, positive: npt.NDArray[np.bool_]) -> bool:
+def harms(engine: Engine, before: Float, after: Float, labels: Index) -> bool:
     """Whether the rows embedded as ``after`` are classified clearly worse than as ``before``."""
     errors = []
     for embedding in (before, after):
-        wrong = leave_one_out_errors(engine, embedding, positive, NEIGHBOR_CHOICES)
+        wrong = leave_one_out_errors(engine, embedding, labels, NEIGHBOR_CHOICES)
         errors.append(wrong[:, np.argmin(wrong.mean(axis=0))])
     rise = errors[1] - errors[0]
     return bool(rise.mean() > HARM * rise.std() / np.sqrt(len(rise)))

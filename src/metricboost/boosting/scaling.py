@@ -1,4 +1,9 @@
-"""Columns are centred and scaled once, before anything else; constant ones are left out."""
+"""Columns are centred, scaled and clipped once, before anything else; constant ones are left out.
+
+A column with a few values far out has most of its rows close together once it is scaled, and the
+few far from everything: clipped, they no longer own the column or the products it enters. It is
+not scaled again after that, so such a column stays a small one.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +19,15 @@ CONSTANT = 1e-13
 
 @dataclass(frozen=True)
 class Scaling:
-    """Constants of all columns, and which of them vary."""
+    """Constants of all columns, which of them vary, and where scaled values end."""
 
     center: Float
     scale: Float
     kept: Index
+    clip: float | None = None
 
     @classmethod
-    def of(cls, X: Float, standardize: bool) -> Scaling:
+    def of(cls, X: Float, standardize: bool, clip: float | None = None) -> Scaling:
         size = np.abs(X).max(axis=0)
         safe = np.where(size > 0, size, 1.0)
         unit = X / safe  # squares of 1e150 overflow, those of numbers up to 1 do not
@@ -30,9 +36,10 @@ class Scaling:
         if not standardize:
             return cls(np.zeros(X.shape[1]), np.ones(X.shape[1]), np.flatnonzero(varies))
         scale = np.where(varies, deviation * safe, 1.0)
-        return cls(mean * safe, scale, np.flatnonzero(varies))
+        return cls(mean * safe, scale, np.flatnonzero(varies), clip)
 
     def apply(self, X: Float) -> Float:
-        """The columns that vary, scaled, C order."""
+        """The columns that vary, scaled and clipped, C order."""
         kept = self.kept
-        return np.ascontiguousarray((X[:, kept] - self.center[kept]) / self.scale[kept])
+        scaled = np.ascontiguousarray((X[:, kept] - self.center[kept]) / self.scale[kept])
+        return scaled if self.clip is None else np.clip(scaled, -self.clip, self.clip, out=scaled)

@@ -20,7 +20,7 @@ def start_scaling(scaling: Scaling, init: Init) -> Scaling:
     used = sorted({j for term in init.columns for j in term})
     center, scale = scaling.center.copy(), scaling.scale.copy()
     center[used], scale[used] = init.center[used], init.scale[used]
-    return Scaling(center, scale, scaling.kept)
+    return Scaling(center, scale, scaling.kept, init.clip)
 
 
 def start_factor(candidates: Candidates, scaling: Scaling, init: Init) -> Factor:
@@ -49,7 +49,10 @@ def _from_metric(candidates: Candidates, scaling: Scaling, init: SparseMetric) -
     candidates.add(terms)
     index = np.array([candidates.number(term) for term in terms], dtype=np.intp)
     moments = np.stack([init.term_center, init.term_scale], axis=1)[known]
-    factor = init.components.T[known]
+    weighted = np.flatnonzero(init.diagonal)
+    alone = np.zeros((len(init.columns), len(weighted)))
+    alone[weighted, np.arange(len(weighted))] = np.sqrt(init.diagonal[weighted])
+    factor = np.hstack([init.components.T, alone])[known]
     # A column's own scale goes into W: distances only see differences, so its centre goes nowhere.
     column = index < candidates.n_columns
     factor[column] /= moments[column, 1, None]

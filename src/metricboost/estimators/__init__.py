@@ -2,5 +2,6 @@
 
 from ._classifier import SDistClassifier
 from ._sdist import SDist
+from ._tuned import SDistClassifierCV
 
-__all__ = ["SDist", "SDistClassifier"]
+__all__ = ["SDist", "SDistClassifier", "SDistClassifierCV"]

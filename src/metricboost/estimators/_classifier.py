@@ -8,48 +8,59 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
 
 from .._typing import Float
-from ..boosting import Learned
-from ..boosting.classification import (
-    NEIGHBOR_CHOICES,
-    leave_one_out_errors,
-    margin_score,
-    vote_score,
-)
+from ..boosting.choosing import CLASSIFIERS, Candidate, candidates, choose, default_rules
+from ..boosting.crossfit import CrossFit, Variant
 from ..boosting.neighborhoods import nearest
+from ..boosting.readouts import Readout, Training
+from ..imputation import Imputation
+from ..metric import SparseMetric
 from ._sdist import SDist
 
 
 class SDistClassifier(ClassifierMixin, SDist):  # type: ignore[misc]
     """Classification by nearest neighbours under a learned sparse non-linear metric.
 
-    All of :class:`SDist`, and a classifier on its embedding.
+    All of :class:`SDist`, and a classifier on its embedding. What is not given is chosen on rows
+    out of fold: each row is classified by a metric that was learned without it. On the same
+    evidence the probabilities are calibrated and the thresholds between classes are set.
 
     Parameters
     ----------
-    classifier : {"margin", "knn"}, default="margin"
-        "margin" compares the mean squared distances to the nearest rows of each class (the
-        paper's f), "knn" counts the classes of the nearest rows.
+    classifier : {"auto", "margin", "hull", "knn", "kernel", "mixture"}, default="auto"
+        How classes are read off the distance. "margin" compares the mean squared distances to the
+        nearest rows of each class (the paper's f); "hull" the distances to the flats through
+        them; "knn" counts the classes of the nearest rows; "kernel" is a support vector machine
+        under the kernel of the distance; "mixture" has a Gaussian mixture for each class in the
+        leading directions of the embedding. "auto" takes the better of "margin" and "hull".
     n_neighbors_predict : int or "auto", default="auto"
-        How many nearest rows (of each class for "margin") a prediction looks at. "auto" takes the
-        one of 3, 5, 10 and 20 with the smallest leave-one-out error on the training rows.
+        How many nearest rows (of each class but for "knn") a prediction looks at; "auto" chooses
+        from 3, 5, 10 and 20.
     max_iter, n_neighbors, n_nonzero, learning_rate, subsample, max_features, max_degree, \
     refresh_every, complexity_penalty, oob_gate, screen_pairs, prune, init, standardize, \
-    class_weight, engine, device, random_state, n_jobs, verbose
+    class_weight, multiclass, missing, clip, n_averaged, start_share, engine, device, \
+    random_state, n_jobs, verbose
         As in :class:`SDist`.
 
     Attributes
     ----------
-    metric_, classes_, feature_importances_, path_, best_iter_, n_iter_, n_features_in_, \
-    feature_names_in_
+    metric_, classes_, feature_importances_, stability_, start_share_, path_, best_iter_, n_iter_, \
+    n_features_in_, feature_names_in_
         As in :class:`SDist`.
+    rule_ : object
+        The rule that was chosen, such as ``Margin(k=10)``.
     n_neighbors_predict_ : int
-        The number of nearest rows that predictions look at.
+        The number of nearest rows that predictions look at (for "kernel" and "mixture", that
+        :meth:`kneighbors` returns).
+    oob_score_ : float
+        The share of the rows that were classified correctly by metrics that had not seen them,
+        weighted as the rows are. It is the best of the rules tried, so somewhat kind where rows are
+        few; with ``n_averaged=1`` the metric has seen all rows, and it is too kind.
 
     Examples
     --------
@@ -63,28 +74,33 @@ class SDistClassifier(ClassifierMixin, SDist):  # type: ignore[misc]
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SDist._parameter_constraints,
-        "classifier": [StrOptions({"margin", "knn"})],
+        "classifier": [StrOptions(set(CLASSIFIERS))],
         "n_neighbors_predict": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
     }
 
     def __init__(
         self,
-        max_iter: int = 150,
+        max_iter: int = 75,
         n_neighbors: int = 20,
-        n_nonzero: int | float = 8,
-        learning_rate: float = 0.05,
+        n_nonzero: int | float = 16,
+        learning_rate: float = 0.1,
         subsample: float = 0.5,
         max_features: int | float | str | None = None,
         max_degree: int = 2,
         refresh_every: int | None = 10,
         complexity_penalty: float = 0.0,
-        oob_gate: float | None = 2.25,
+        oob_gate: float | None = 2.0,
         screen_pairs: int | str = "auto",
         prune: int | str | None = "auto",
         init: Any = "zero",
         standardize: bool = True,
         class_weight: Any = None,
-        classifier: str = "margin",
+        multiclass: str = "common",
+        missing: str = "error",
+        clip: float | None = 3.0,
+        n_averaged: int = 5,
+        start_share: float | str = "auto",
+        classifier: str = "auto",
         n_neighbors_predict: int | str = "auto",
         engine: str = "auto",
         device: str = "auto",
@@ -108,6 +124,11 @@ class SDistClassifier(ClassifierMixin, SDist):  # type: ignore[misc]
             init=init,
             standardize=standardize,
             class_weight=class_weight,
+            multiclass=multiclass,
+            missing=missing,
+            clip=clip,
+            n_averaged=n_averaged,
+            start_share=start_share,
             engine=engine,
             device=device,
             random_state=random_state,
@@ -117,34 +138,39 @@ class SDistClassifier(ClassifierMixin, SDist):  # type: ignore[misc]
         self.classifier = classifier
         self.n_neighbors_predict = n_neighbors_predict
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
+    def _chosen(self, crossfit: CrossFit) -> Variant:
+        tried = self._variants(len(crossfit.fits))
+        rules = default_rules(self.classifier, self.n_neighbors_predict)
+        with threadpool_limits(1, user_api="blas"):
+            self._candidate = choose(candidates(crossfit, tried, rules))
+        return self._candidate.variant
 
-    def _set_fitted(self, learned: Learned, X: Float, y: npt.NDArray[Any]) -> None:
-        super()._set_fitted(learned, X, y)
-        self._training_rows = X
-        self._training_positive = y == self.classes_[1]
-        self._training_embedding = self.metric_.transform(X)
-        self.n_neighbors_predict_ = self._chosen_neighbors()
+    def _set_fitted(
+        self, crossfit: CrossFit, variant: Variant, imputation: Imputation | None
+    ) -> None:
+        super()._set_fitted(crossfit, variant, imputation)
+        self._set_readout(self._candidate)
 
-    def _chosen_neighbors(self) -> int:
-        if self.n_neighbors_predict != "auto":
-            return int(self.n_neighbors_predict)
-        rule = margin_score if self.classifier == "margin" else vote_score
-        wrong = leave_one_out_errors(
-            self._engine(),
-            self._training_embedding,
-            self._training_positive,
-            NEIGHBOR_CHOICES,
-            rule,
-        )
-        errors = wrong.mean(axis=0)
-        return NEIGHBOR_CHOICES[np.flatnonzero(errors == errors.min())[-1]]
+    def _set_readout(self, candidate: Candidate) -> None:
+        self._candidate = candidate
+        self.rule_ = candidate.rule
+        self.n_neighbors_predict_ = int(getattr(candidate.rule, "k", 10))
+        self.oob_score_ = 1.0 - candidate.error
+        self._readout = self._made_readout(self._crossfit.metric(self._variant))
+
+    def _made_readout(self, metric: SparseMetric) -> Readout:
+        """The chosen rule on the training rows (imputed already) under a metric."""
+        fit = self._crossfit
+        rows = metric.transform(fit.X)
+        training = Training(rows, fit.labels, fit.weight, fit.n_classes)
+        with threadpool_limits(1, user_api="blas"):
+            return Readout(self._engine(), training, self.rule_)
 
     def decision_function(self, X: Any) -> Float:
-        """Evidence for ``classes_[1]``: positive where it is predicted.
+        """Calibrated log odds: of ``classes_[1]`` where there are two classes, else of each class.
+
+        Of two classes the second is predicted where it is positive, of more the one with the
+        largest.
 
         Parameters
         ----------
@@ -152,41 +178,39 @@ class SDistClassifier(ClassifierMixin, SDist):  # type: ignore[misc]
 
         Returns
         -------
-        ndarray of shape (n_samples,)
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
         """
-        return self._score(self._embedded(X), self._training_embedding)
+        log_odds = self._log_odds(X)
+        return log_odds[:, 1] - log_odds[:, 0] if len(self.classes_) == 2 else log_odds
 
-    def _score(self, queries: Float, training: Float) -> Float:
-        rule = margin_score if self.classifier == "margin" else vote_score
-        k, positive = (self.n_neighbors_predict_,), self._training_positive
-        return rule(self._engine(), training, positive, k, queries)[:, 0]
+    def _log_odds(self, X: Any) -> Float:
+        queries = self._embedded(X)  # first: it is where an unfitted model is told so
+        return self._candidate.calibration.log_odds(self._readout(queries))
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The predicted class of every row."""
-        return self._labels(self.decision_function(X))
+        return self._labels(self._log_odds(X))
 
-    def _labels(self, score: Float) -> npt.NDArray[Any]:
-        labels: npt.NDArray[Any] = self.classes_[(score > 0).astype(np.intp)]
+    def _labels(self, log_odds: Float) -> npt.NDArray[Any]:
+        if len(self.classes_) == 2:  # as decision_function says, to the last bit
+            codes = (log_odds[:, 1] - log_odds[:, 0] > 0).astype(np.intp)
+        else:
+            codes = log_odds.argmax(axis=1)
+        labels: npt.NDArray[Any] = self.classes_[codes]
         return labels
 
     def staged_predict(self, X: Any) -> Iterator[npt.NDArray[Any]]:
-        """The predictions after each accepted step, before pruning."""
+        """The predictions after each accepted step of the fits, before pruning."""
         check_is_fitted(self)
-        pairs = zip(self.staged_transform(X), self._staged_training())
-        for queries, training in pairs:
-            yield self._labels(self._score(queries, training))
-
-    def _staged_training(self) -> Iterator[Float]:
-        path = self._learned.path
-        for m in range(1, len(path) + 1):
-            yield self._learned.metric(path.factor(m), None).transform(self._training_rows)
+        calibration = self._candidate.calibration
+        stages = zip(self.staged_transform(X), self._staged_metrics(imputed=True))
+        for queries, metric in stages:
+            yield self._labels(calibration.log_odds(self._made_readout(metric)(queries)))
 
     def predict_proba(self, X: Any) -> Float:
-        """Class probabilities.
+        """Class probabilities, calibrated on rows out of fold.
 
-        For "knn" the shares of the votes. For "margin" the link of the exponential loss,
-        ``1 / (1 + exp(-2 f))``: it ranks rows as ``decision_function`` does, and is not
-        calibrated.
+        With ``class_weight`` or ``sample_weight`` they are those of the weighted population.
 
         Parameters
         ----------
@@ -194,11 +218,10 @@ class SDistClassifier(ClassifierMixin, SDist):  # type: ignore[misc]
 
         Returns
         -------
-        ndarray of shape (n_samples, 2)
+        ndarray of shape (n_samples, n_classes)
         """
-        score = self.decision_function(X)
-        positive = expit(2 * score) if self.classifier == "margin" else score + 0.5
-        return np.stack([1 - positive, positive], axis=1)
+        queries = self._embedded(X)
+        return self._candidate.calibration.probabilities(self._readout(queries))
 
     def predict_log_proba(self, X: Any) -> Float:
         """Logarithms of ``predict_proba``."""
@@ -225,9 +248,11 @@ class SDistClassifier(ClassifierMixin, SDist):  # type: ignore[misc]
             Row numbers of the training data (those with a positive weight).
         """
         check_is_fitted(self)
+        training = self._readout.training.rows
         k = self.n_neighbors_predict_ if n_neighbors is None else n_neighbors
-        n_rows = len(self._training_embedding)
-        if not isinstance(k, Integral) or not 1 <= k <= n_rows:
-            raise ValueError(f"n_neighbors={k} must be an integer from 1 to {n_rows}, the rows.")
-        rows, squared = nearest(self._engine(), self._embedded(X), self._training_embedding, k)
+        if not isinstance(k, Integral) or not 1 <= k <= len(training):
+            raise ValueError(
+                f"n_neighbors={k} must be an integer from 1 to {len(training)}, the rows."
+            )
+        rows, squared = nearest(self._engine(), self._embedded(X), training, k)
         return (np.sqrt(squared), rows) if return_distance else rows

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from typing import TextIO
 
 from ..boosting import Path
+from ..boosting.loop import Watch
 
 #: Seconds between two updates of the line.
 INTERVAL = 0.1
@@ -22,24 +24,48 @@ class ProgressLine:
         self._start = time.monotonic()
         self._shown = -INTERVAL
 
-    def __call__(self, attempt: int, path: Path) -> None:
-        elapsed = time.monotonic() - self._start
-        if elapsed - self._shown >= INTERVAL:
-            self._shown = elapsed
-            self._write(attempt, path, elapsed / attempt * (self.max_iter - attempt))
+    def fold(self, number: int, n_fits: int) -> Watch:
+        """What one of several fits, one after the other, reports to."""
 
-    def close(self, path: Path) -> None:
-        self._write(path.n_attempts, path, 0.0)
+        def watch(attempt: int, path: Path) -> None:
+            elapsed = time.monotonic() - self._start
+            if elapsed - self._shown >= INTERVAL:
+                self._shown = elapsed
+                done = number + attempt / self.max_iter
+                self._write(number + 1, n_fits, attempt, path, elapsed / done * (n_fits - done))
+
+        return watch
+
+    def close(self, paths: Sequence[Path]) -> None:
+        last = paths[-1]
+        self._write(len(paths), len(paths), last.n_attempts, last, 0.0)
         self._stream.write("\n")
         self._stream.flush()
 
-    def _write(self, attempt: int, path: Path, left: float) -> None:
+    def _write(self, fit: int, n_fits: int, attempt: int, path: Path, left: float) -> None:
         filled = WIDTH * attempt // self.max_iter
         bar = "#" * filled + "." * (WIDTH - filled)
         loss = f"{path.steps[-1].loss:.4g}" if path.steps else "-"
         terms = path.steps[-1].n_terms if path.steps else 0
         self._stream.write(
-            f"\rsDist [{bar}] {attempt}/{self.max_iter}  accepted {len(path)}  loss {loss}  "
-            f"terms {terms}  {left:.0f}s left   "
+            f"\rsDist fit {fit}/{n_fits} [{bar}] {attempt}/{self.max_iter}  "
+            f"accepted {len(path)}  loss {loss}  terms {terms}  {left:.0f}s left   "
         )
+        self._stream.flush()
+
+
+class Counter:
+    """How many of some tasks are done, on one line of a stream."""
+
+    def __init__(self, what: str, stream: TextIO | None = None) -> None:
+        self._what = what
+        self._stream = stream if stream is not None else sys.stderr
+        self._start = time.monotonic()
+
+    def __call__(self, done: int, total: int) -> None:
+        left = (time.monotonic() - self._start) / done * (total - done)
+        filled = WIDTH * done // total
+        bar = "#" * filled + "." * (WIDTH - filled)
+        end = "\n" if done == total else ""
+        self._stream.write(f"\r{self._what} [{bar}] {done}/{total}  {left:.0f}s left   {end}")
         self._stream.flush()

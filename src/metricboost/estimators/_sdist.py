@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -17,19 +18,23 @@ from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from .._typing import Float
-from ..boosting import BoostingOptions, Learned, LearningOptions, learn
+from .._typing import Float, Index
+from ..boosting import BoostingOptions, LearningOptions
+from ..boosting.choosing import candidates, choose, default_rules, variants, with_share
+from ..boosting.crossfit import CrossFit, Variant, cross_fit
 from ..boosting.draws import panel_size
+from ..boosting.neighborhoods import affordable_neighbors
 from ..boosting.path import Path
 from ..engines import ENGINES, Engine, get_engine
+from ..imputation import Imputation
 from ..metric import SparseMetric
 from ._progress import ProgressLine
 from ._validation import (
+    check_classes,
     check_init,
     check_scales,
     check_table,
     check_training,
-    check_two_classes,
     check_weights,
     column_names,
     refuse_overflow,
@@ -37,25 +42,40 @@ from ._validation import (
 )
 
 
+@dataclass(frozen=True)
+class Table:
+    """Data as the boosting rooms take it; ``X`` is imputed already.
+
+    Of the ``n_rows`` that were given these are the ``rows`` that have a weight.
+    """
+
+    X: Float
+    labels: Index
+    weight: Float
+    imputation: Imputation | None
+    rows: Index
+    n_rows: int
+
+
 class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Sparse non-linear distance metric learning by boosting (Ma & Zheng's sDist).
 
     Learns a sparse, low-rank, positive semi-definite metric on the columns and on products of
     columns, which are grown as they prove useful, so that rows are close to their nearest
-    neighbours of the same class and far from those of the other. As a transformer it embeds rows
-    so that Euclidean distances are distances under the metric.
+    neighbours of the same class and far from those of the other classes. As a transformer it embeds
+    rows so that Euclidean distances are distances under the metric.
 
     Parameters
     ----------
-    max_iter : int, default=150
+    max_iter : int, default=75
         Attempted boosting steps. A fit ends earlier once 30 attempts in a row were rejected.
     n_neighbors : int, default=20
         Neighbours of each class that define a row's margin while learning.
-    n_nonzero : int or float, default=8
+    n_nonzero : int or float, default=16
         The most terms a step may combine (the paper's kappa), or their share of the candidates a
         step sees (its rho, a float in (0, 1]). With ``oob_gate`` a step keeps as many of them
         as the rows out of the bag support.
-    learning_rate : float, default=0.05
+    learning_rate : float, default=0.1
         Shrinkage of every step (nu).
     subsample : float, default=0.5
         Share of the rows a step learns from (eta), drawn without replacement.
@@ -69,7 +89,7 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     complexity_penalty : float, default=0
         The paper's lambda_C, on the summed loss: stops where loss + penalty * complexity is
         smallest. 0 keeps every accepted step.
-    oob_gate : float or None, default=2.25
+    oob_gate : float or None, default=2
         A step must gain on the rows out of its bag by this many standard errors. None accepts
         every step that gains on its bag, as the paper does. Has no effect with ``subsample=1``.
     screen_pairs : "auto" or int, default="auto"
@@ -77,8 +97,10 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         become candidates before the first step. "auto" keeps those that stand out from the
         noise, as many at most as there are columns; 0 is off, as is ``max_degree=1``.
     prune : "auto", int or None, default="auto"
-        Which variables stay at the end: "auto" drops those that only one accepted step used,
-        an int keeps that many with the largest importance, None keeps all.
+        Which variables stay at the end: "auto" drops those that do not recur, in all or in most of
+        the ``n_averaged`` fits, as long as rows out of fold are classified as well (with
+        ``n_averaged=1``: those that only one accepted step used); an int keeps that many with
+        the largest importance, None keeps all.
     init : "zero", "identity", SparseMetric or array of shape (n_features, n_features), \
             default="zero"
         The metric to start from. A matrix refers to the standardised columns.
@@ -86,6 +108,27 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Centre and scale the columns inside; the constants are kept in the metric.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes in the loss.
+    missing : {"error", "impute"}, default="error"
+        "impute" fills missing values with the column's median and lets the fact that a value was
+        missing enter as a column of its own, named ``missing(...)``; both are kept in the metric.
+    clip : float or None, default=3
+        Standardised columns end at this many deviations, so that a few values far out do not own a
+        column and its products; None is off, as is ``standardize=False``.
+    n_averaged : int, default=5
+        Fits that are averaged into the metric, each without one fold of the rows. They also tell
+        how stable a term is, and every row is classified once by a metric that has not seen it,
+        on which the choices here and in :class:`SDistClassifier` rest. 1 learns once, from all
+        rows.
+    start_share : "auto" or float, default="auto"
+        Share of the plain distance on all standardised columns in the metric: where every column
+        matters a little, a sparse metric alone does harm. "auto" chooses from 0, 0.5, 0.8 and 1 on
+        rows out of fold (0 where ``n_averaged=1``).
+    multiclass : {"common", "coded"}, default="common"
+        What a row is to be far from where there are more than two classes: its nearest
+        neighbours among the rows of all other classes together ("common"), or as many of each other
+        class, all with equal weight ("coded", the paper's coded loss). Either way one metric is
+        learned: a metric for each pair of classes is not offered, because one distance is what
+        can be read.
     engine : {"auto", "native", "numpy"}, default="auto"
         Where the kernels run; "auto" takes the C++ kernels where they were built.
     device : {"auto", "cpu"}, default="auto"
@@ -102,16 +145,21 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     metric_ : SparseMetric
         The learned metric.
-    classes_ : ndarray of shape (2,)
+    classes_ : ndarray of shape (n_classes,)
         The class labels.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of every column in the metric; sums to 1, zero for what is unused.
+    stability_ : ndarray of shape (n_features_in_,)
+        Share of the fits that used every column; terms have theirs in ``metric_.terms``.
+    start_share_ : float
+        Share of the plain distance in ``metric_``.
     path_ : structured ndarray
-        One row per accepted step: ``attempt, weight, loss, complexity, rank, terms, refreshed``.
+        One row per accepted step:
+        ``fit, attempt, weight, loss, complexity, rank, terms, refreshed``.
     best_iter_ : int
-        Accepted steps in ``metric_``.
+        Accepted steps in ``metric_``, over all fits.
     n_iter_ : int
-        Attempts made.
+        Attempts made, over all fits.
     n_features_in_ : int
         Number of columns seen in ``fit``.
     feature_names_in_ : ndarray of str
@@ -163,6 +211,11 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         "init": [StrOptions({"zero", "identity"}), "array-like", Hidden(SparseMetric)],
         "standardize": ["boolean"],
         "class_weight": [dict, StrOptions({"balanced"}), None],
+        "multiclass": [StrOptions({"common", "coded"})],
+        "missing": [StrOptions({"error", "impute"})],
+        "clip": [None, Interval(Real, 0, None, closed="neither")],
+        "n_averaged": [Interval(Integral, 1, None, closed="left")],
+        "start_share": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],
         "engine": [StrOptions(set(ENGINES))],
         "device": [StrOptions({"auto", "cpu"})],
         "random_state": ["random_state"],
@@ -176,21 +229,26 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        max_iter: int = 150,
+        max_iter: int = 75,
         n_neighbors: int = 20,
-        n_nonzero: int | float = 8,
-        learning_rate: float = 0.05,
+        n_nonzero: int | float = 16,
+        learning_rate: float = 0.1,
         subsample: float = 0.5,
         max_features: int | float | str | None = None,
         max_degree: int = 2,
         refresh_every: int | None = 10,
         complexity_penalty: float = 0.0,
-        oob_gate: float | None = 2.25,
+        oob_gate: float | None = 2.0,
         screen_pairs: int | str = "auto",
         prune: int | str | None = "auto",
         init: Any = "zero",
         standardize: bool = True,
         class_weight: Any = None,
+        multiclass: str = "common",
+        missing: str = "error",
+        clip: float | None = 3.0,
+        n_averaged: int = 5,
+        start_share: float | str = "auto",
         engine: str = "auto",
         device: str = "auto",
         random_state: Any = None,
@@ -212,6 +270,11 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.init = init
         self.standardize = standardize
         self.class_weight = class_weight
+        self.multiclass = multiclass
+        self.missing = missing
+        self.clip = clip
+        self.n_averaged = n_averaged
+        self.start_share = start_share
         self.engine = engine
         self.device = device
         self.random_state = random_state
@@ -221,7 +284,8 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        tags.classifier_tags = ClassifierTags(multi_class=False)
+        tags.classifier_tags = ClassifierTags(multi_class=True)
+        tags.input_tags.allow_nan = self.missing == "impute"
         return tags
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -232,7 +296,7 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
-            Labels of two classes, of any type.
+            Labels of two or more classes, of any type.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows in the loss; rows with weight 0 are left out.
 
@@ -240,22 +304,32 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        X, y = check_training(self, X, y)
-        check_two_classes(self, y)
-        X, y, weight = check_weights(sample_weight, self.class_weight, X, y)
-        remark = " among the rows whose weight is not 0"
-        classes, positive = check_two_classes(self, y, remark)
-        check_scales(X, self.standardize, self.max_degree)
-        init = check_init(self.init, X.shape[1], self.max_degree)
-        learned = self._learn(X, positive, weight, self._options(init))
-        self.classes_ = classes
-        self._set_fitted(learned, X, y)
+        table = self._prepared(X, y, sample_weight)
+        options = self._options(table)
+        crossfit = self._cross_fit(table, options)
+        self._warn(crossfit, options, table.imputation)
+        self._set_fitted(crossfit, self._chosen(crossfit), table.imputation)
         return self
+
+    def _prepared(self, X: Any, y: Any, sample_weight: Any) -> Table:
+        """The data, checked, weighted and imputed; sets what is known before learning."""
+        X, y = check_training(self, X, y, self.missing)
+        check_classes(self, y)
+        rows, weight = check_weights(sample_weight, self.class_weight, X, y)
+        n_rows = len(y)
+        if len(rows) < n_rows:
+            X, y = X[rows], y[rows]
+        remark = " among the rows whose weight is not 0"
+        self.classes_, labels = check_classes(self, y, remark)
+        imputation = Imputation.of(X) if self.missing == "impute" else None
+        X = X if imputation is None else imputation.apply(X)
+        check_scales(X, self.standardize, self.max_degree)
+        return Table(X, labels, weight, imputation, rows, n_rows)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "metric_")
 
-    def _options(self, init: Any) -> LearningOptions:
+    def _options(self, table: Table) -> LearningOptions:
         boosting = BoostingOptions(
             max_iter=int(self.max_iter),
             n_neighbors=int(self.n_neighbors),
@@ -266,6 +340,7 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             refresh_every=self.refresh_every,
             oob_gate=self.oob_gate,
             seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
+            multiclass=self.multiclass,  # type: ignore[arg-type]
         )
         return LearningOptions(
             boosting=boosting,
@@ -274,47 +349,72 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             prune=self.prune,  # type: ignore[arg-type]
             complexity_penalty=float(self.complexity_penalty),
             standardize=self.standardize,
-            init=init,
+            init=check_init(self.init, table.X.shape[1], self.max_degree),
+            clip=self.clip if self.standardize else None,
         )
 
-    def _learn(
-        self, X: Float, positive: npt.NDArray[np.bool_], weight: Float, options: LearningOptions
-    ) -> Learned:
+    def _cross_fit(self, table: Table, options: LearningOptions) -> CrossFit:
         line = ProgressLine(options.boosting.max_iter) if self.verbose else None
+        n_jobs = effective_n_jobs(self.n_jobs)
         # One BLAS thread: results then do not depend on the machine's number of cores.
         with threadpool_limits(1, user_api="blas"):
-            learned = learn(X, positive, weight, self._engine(), options, line)
+            crossfit = cross_fit(
+                table.X,
+                table.labels,
+                table.weight,
+                self._engine(),
+                options,
+                self.n_averaged,
+                n_jobs,
+                None if line is None else line.fold,
+            )
         if line is not None:
-            line.close(learned.path)
-        self._warn(learned, X, positive, options)
-        return learned
+            line.close([fit.path for fit in crossfit.fits])
+        return crossfit
+
+    def _chosen(self, crossfit: CrossFit) -> Variant:
+        """The variant of the metric, by the neighbour rules out of fold where there is a choice."""
+        tried = self._variants(len(crossfit.fits))
+        if len(tried) == 1:
+            return tried[0]
+        with threadpool_limits(1, user_api="blas"):
+            return choose(candidates(crossfit, tried, default_rules("auto", "auto"))).variant
+
+    def _variants(self, n_fits: int) -> list[Variant]:
+        """What ``prune`` and ``start_share`` leave to choose from."""
+        size = self.prune if isinstance(self.prune, Integral) else None
+        tried = variants(n_fits if self.prune == "auto" else 1)
+        if self.start_share != "auto":
+            tried = with_share(tried, float(self.start_share))
+        elif n_fits == 1:  # the metric has seen all rows: no row can tell
+            tried = with_share(tried, 0.0)
+        return [replace(variant, size=None if size is None else int(size)) for variant in tried]
 
     def _engine(self) -> Engine:
         return get_engine(self.engine, effective_n_jobs(self.n_jobs))
 
     def _warn(
-        self,
-        learned: Learned,
-        X: Float,
-        positive: npt.NDArray[np.bool_],
-        options: LearningOptions,
+        self, crossfit: CrossFit, options: LearningOptions, imputation: Imputation | None
     ) -> None:
         """One warning for each thing that was handled but that the user can change."""
-        names = column_names(self, X.shape[1])
-        smallest = int(min(positive.sum(), (~positive).sum()))
-        warn_about(names, learned.scaling.kept, options.boosting.n_neighbors, smallest)
+        names = column_names(self, self.n_features_in_)
+        names = names if imputation is None else imputation.names(names)
+        kept = crossfit.scaling.kept
+        k, smallest = options.boosting.n_neighbors, int(np.bincount(crossfit.labels).min())
+        affordable = affordable_neighbors(crossfit.labels, k, options.boosting.multiclass)
+        warn_about(names, kept, k, affordable, smallest)
         kappa = options.boosting.n_nonzero
-        screening = learned.screening
-        n_candidates = len(learned.scaling.kept) + (len(screening.pairs) if screening else 0)
+        screening = crossfit.fits[0].screening
+        n_candidates = len(kept) + (len(screening.pairs) if screening else 0)
         panel = panel_size(options.boosting.max_features, n_candidates)
         if isinstance(kappa, int) and "n_nonzero" in self._given() and kappa > panel:
             _warn(f"n_nonzero={kappa}, but a step sees {panel} candidates: {panel} are used.")
-        if screening is not None and screening.n_screened < len(learned.scaling.kept):
+        if screening is not None and screening.n_screened < len(kept):
             _warn(
                 f"Pairs were screened among the {screening.n_screened} columns that differ most, "
                 "not all, to bound the work; set screen_pairs to a number to screen all of them."
             )
-        if learned.best_iter == 0:
+        if not any(fit.best_iter for fit in crossfit.fits):
             _warn(
                 "No step was accepted, so the metric is the one it started from: the classes do "
                 "not differ by more than noise, or there are too few rows. Lower oob_gate to "
@@ -327,18 +427,34 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return {name for name, value in self.get_params(deep=False).items()
                 if value is not defaults[name] and not _same(value, defaults[name])}  # fmt: skip
 
-    def _set_fitted(self, learned: Learned, X: Float, y: npt.NDArray[Any]) -> None:
-        names = column_names(self, X.shape[1]) if hasattr(self, "feature_names_in_") else None
-        self.metric_ = learned.metric(learned.factor, names)
-        self.best_iter_ = learned.best_iter
-        self.n_iter_ = learned.path.n_attempts
-        self._learned = learned
+    def _set_fitted(
+        self, crossfit: CrossFit, variant: Variant, imputation: Imputation | None
+    ) -> None:
+        named = hasattr(self, "feature_names_in_")
+        names = column_names(self, self.n_features_in_) if named else None
+        self.metric_ = crossfit.metric(variant, names, imputation)
+        self.best_iter_ = sum(fit.best_iter for fit in crossfit.fits)
+        self.n_iter_ = sum(fit.path.n_attempts for fit in crossfit.fits)
+        self.start_share_ = variant.share if len(self.metric_.components) else 1.0
+        self.stability_ = self._stability(crossfit, imputation)
+        self._crossfit, self._variant = crossfit, variant
         self.__dict__.pop("path_", None)
+
+    def _stability(self, crossfit: CrossFit, imputation: Imputation | None) -> Float:
+        """The share of the fits that used each column, or the fact that it was missing."""
+        used = np.zeros((len(crossfit.fits), crossfit.X.shape[1]), dtype=bool)
+        for row, fit in zip(used, crossfit.fits):
+            if fit.best_iter:
+                row[[column for t in fit.factor.index for column in fit.terms[t]]] = True
+        for extra, column in enumerate(imputation.indicators if imputation else ()):
+            used[:, column] |= used[:, self.n_features_in_ + extra]
+        result: Float = used[:, : self.n_features_in_].mean(axis=0)
+        return result
 
     @cached_property
     def path_(self) -> npt.NDArray[Any]:
         check_is_fitted(self)
-        return path_table(self._learned.path)
+        return path_table([fit.path for fit in self._crossfit.fits])
 
     @property
     def feature_importances_(self) -> Float:
@@ -365,7 +481,7 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _embedded(self, X: Any) -> Float:
         """The embedding as an array, whatever ``set_output`` says."""
         check_is_fitted(self)
-        X = check_table(self, X, reset=False)
+        X = check_table(self, X, reset=False, missing=self.missing)
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused by name
             embedding = self.metric_.transform(X)
             refuse_overflow(embedding, X, self.metric_, column_names(self, X.shape[1]))
@@ -377,7 +493,7 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray([f"sdist{i}" for i in range(self.metric_.rank)], dtype=object)
 
     def staged_transform(self, X: Any) -> Iterator[Float]:
-        """The embedding after each accepted step, before pruning.
+        """The embedding after each accepted step of the fits, before pruning.
 
         Parameters
         ----------
@@ -388,10 +504,17 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ndarray of shape (n_samples, rank at that step)
         """
         check_is_fitted(self)
-        X = check_table(self, X, reset=False)
-        path = self._learned.path
-        for m in range(1, len(path) + 1):
-            yield self._learned.metric(path.factor(m), None).transform(X)
+        X = check_table(self, X, reset=False, missing=self.missing)
+        for metric in self._staged_metrics():
+            yield metric.transform(X)
+
+    def _staged_metrics(self, imputed: bool = False) -> Iterator[SparseMetric]:
+        """The metric after each step, for rows as given or for those that are imputed already."""
+        imputation = None if imputed else self.metric_.imputation
+        for steps in range(1, max(len(fit.path) for fit in self._crossfit.fits) + 1):
+            yield self._crossfit.metric(
+                Variant(self._variant.share, steps=steps), imputation=imputation
+            )
 
     def pair_distance(self, X: Any, Y: Any) -> Float:
         """The distance (not its square) between row i of X and row i of Y."""
@@ -414,21 +537,22 @@ def _distance(metric: SparseMetric, x: npt.ArrayLike, y: npt.ArrayLike) -> float
     return float(metric.pair_distance(np.atleast_2d(x), np.atleast_2d(y))[0])
 
 
-def path_table(path: Path) -> npt.NDArray[Any]:
-    """One row per accepted step, as a structured array."""
+def path_table(paths: Sequence[Path]) -> npt.NDArray[Any]:
+    """One row per accepted step of every fit, as a structured array."""
     fields = [
-        ("attempt", np.int64), ("weight", np.float64), ("loss", np.float64),
+        ("fit", np.int64), ("attempt", np.int64), ("weight", np.float64), ("loss", np.float64),
         ("complexity", np.float64), ("rank", np.int64), ("terms", np.int64),
         ("refreshed", np.bool_),
     ]  # fmt: skip
-    table = np.empty(len(path), dtype=fields)
-    for m, step in enumerate(path.steps, 1):
-        factor = path.factor(m)
-        table[m - 1] = (
-            step.attempt, step.weight, step.loss, factor.complexity(), factor.matrix.shape[1],
-            step.n_terms, step.refreshed,
-        )  # fmt: skip
-    return table
+    rows = []
+    for number, path in enumerate(paths):
+        for m, step in enumerate(path.steps, 1):
+            factor = path.factor(m)
+            rows.append((
+                number, step.attempt, step.weight, step.loss, factor.complexity(),
+                factor.matrix.shape[1], step.n_terms, step.refreshed,
+            ))  # fmt: skip
+    return np.array(rows, dtype=fields)
 
 
 def _warn(message: str) -> None:

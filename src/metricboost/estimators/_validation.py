@@ -12,25 +12,33 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from .._typing import Float
+from .._typing import Float, Index
 from ..metric import SparseMetric
 
 
-def check_table(estimator: Any, X: Any, *, reset: bool) -> Float:
-    """X as finite float64, C order; text, NaN and infinity are named by their column."""
-    _refuse_text(X)
+def check_table(estimator: Any, X: Any, *, reset: bool, missing: str = "error") -> Float:
+    """X as finite float64, C order; text, NaN and infinity are named by their column.
+
+    With ``missing="impute"`` missing values of any kind are let through, as NaN.
+    """
+    X = _nan_for_missing(X) if missing == "impute" else X
+    _refuse_text(X, _remedy(estimator))
     X = validate_data(
         estimator, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False,
         ensure_min_samples=2 if reset else 1,
     )  # fmt: skip
-    _refuse_not_finite(X, column_names(estimator, X.shape[1]))
+    names, remedy = column_names(estimator, X.shape[1]), _remedy(estimator)
+    _refuse_not_finite(X, names, None if missing == "impute" else remedy)
     result: Float = X
     return result
 
 
-def check_training(estimator: Any, X: Any, y: Any) -> tuple[Float, npt.NDArray[Any]]:
-    """X and y for ``fit``: a finite table and one label for each of its rows."""
-    _refuse_text(X)
+def check_training(
+    estimator: Any, X: Any, y: Any, missing: str = "error"
+) -> tuple[Float, npt.NDArray[Any]]:
+    """X and y for ``fit``: a table as from ``check_table`` and one label for each of its rows."""
+    X = _nan_for_missing(X) if missing == "impute" else X
+    _refuse_text(X, _remedy(estimator))
     if y is None:
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None: "
@@ -42,7 +50,8 @@ def check_training(estimator: Any, X: Any, y: Any) -> tuple[Float, npt.NDArray[A
         estimator, X, y, dtype=np.float64, order="C", ensure_all_finite=False,
         ensure_min_samples=2, multi_output=False,
     )  # fmt: skip
-    _refuse_not_finite(X, column_names(estimator, X.shape[1]))
+    names, remedy = column_names(estimator, X.shape[1]), _remedy(estimator)
+    _refuse_not_finite(X, names, None if missing == "impute" else remedy)
     check_classification_targets(y)
     return X, y
 
@@ -53,7 +62,28 @@ def column_names(estimator: Any, n_features: int) -> list[str]:
     return [f"x{j}" for j in range(n_features)] if names is None else [str(name) for name in names]
 
 
-def _refuse_text(X: Any) -> None:
+def _nan_for_missing(X: Any) -> Any:
+    """None and pandas.NA as NaN where they stand among objects; numbers are left as they are."""
+    if isinstance(X, list | tuple):
+        objects = np.array(X, dtype=object)
+        X = objects if objects.ndim == 2 else X
+    if isinstance(X, np.ndarray) and X.dtype.kind == "O":
+        return np.where(np.frompyfunc(_is_missing, 1, 1)(X).astype(bool), np.nan, X)
+    if not hasattr(X, "isetitem"):  # polars' nulls become NaN without help
+        return X
+    filled = X.copy(deep=False)
+    for j, dtype in enumerate(X.dtypes):
+        if str(dtype).lower().startswith(("object", "str")):
+            filled.isetitem(j, _nan_for_missing(X.iloc[:, j].to_numpy(dtype=object)))
+    return filled
+
+
+def _remedy(estimator: Any) -> str:
+    """What to do about missing values: not every estimator can impute them itself."""
+    return _IMPUTE + (' or set missing="impute"' if hasattr(estimator, "missing") else "")
+
+
+def _refuse_text(X: Any, remedy_for_missing: str) -> None:
     """Columns that are not numbers, by name."""
     found: dict[str, list[str]] = {}
     for name, column in _suspects(X):
@@ -67,7 +97,8 @@ def _refuse_text(X: Any) -> None:
                 f"Column {_listed(found[kind])} holds {kind}, but distances need numbers: {remedy}."
             )
     if "missing" in found:
-        raise ValueError(f"Input X contains NaN in column {_listed(found['missing'])}: {_IMPUTE}.")
+        listed = _listed(found["missing"])
+        raise ValueError(f"Input X contains NaN in column {listed}: {remedy_for_missing}.")
 
 
 _IMPUTE = "impute the missing values first (sklearn.impute.SimpleImputer)"
@@ -108,13 +139,14 @@ def _kind(column: Any) -> str:
     return "numbers"
 
 
-def _refuse_not_finite(X: Float, names: Sequence[str]) -> None:
+def _refuse_not_finite(X: Float, names: Sequence[str], remedy_for_missing: str | None) -> None:
+    """Columns with NaN (where there is a remedy to name: else it is let through) or infinity."""
     for what, found, remedy in (
-        ("NaN", np.isnan, _IMPUTE),
+        ("NaN", np.isnan, remedy_for_missing),
         ("infinity", np.isinf, "replace the infinite values or drop their rows"),
     ):
         bad = np.flatnonzero(found(X).any(axis=0))
-        if len(bad):
+        if len(bad) and remedy is not None:
             listed = _listed([names[j] for j in bad])
             raise ValueError(f"Input X contains {what} in column {listed}: {remedy}.")
 
@@ -148,21 +180,16 @@ def _listed(names: Sequence[str]) -> str:
     return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
 
 
-def check_two_classes(
+def check_classes(
     estimator: Any, y: npt.NDArray[Any], remark: str = ""
-) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
-    """The two classes, and which rows are of the second."""
+) -> tuple[npt.NDArray[Any], Index]:
+    """The classes, and the number of every row's class."""
     classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     name = type(estimator).__name__
     if len(classes) == 1:
         raise ValueError(
-            f"{name} needs two classes, but y has only one class, {classes[0]}{remark}: "
+            f"{name} needs at least two classes, but y has only one class, {classes[0]}{remark}: "
             "check the target or the split."
-        )
-    if len(classes) > 2:
-        raise ValueError(
-            "Only binary classification is supported. The type of the target is multiclass: "
-            f"y has {len(classes)} classes. Use sklearn.multiclass.OneVsRestClassifier."
         )
     if counts.min() < 2:
         rare = classes[np.argmin(counts)]
@@ -170,28 +197,28 @@ def check_two_classes(
             f"Class {rare} has 1 sample{remark}, and a row is never its own neighbour: "
             "every class needs at least 2 rows."
         )
-    return classes, codes == 1
+    return classes, codes
 
 
 def check_weights(
     sample_weight: Any, class_weight: Any, X: Float, y: npt.NDArray[Any]
-) -> tuple[Float, npt.NDArray[Any], Float]:
-    """The rows that have a weight, and their weights times those of their class, summing to n."""
+) -> tuple[Index, Float]:
+    """Numbers of the rows that have a weight; their weights times their class's, summing to n."""
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    X, y, weight = _with_weight(X, y, weight)
+    rows = _with_weight(weight)
     if class_weight is not None:
         _refuse_impossible(class_weight)
-        X, y, weight = _with_weight(X, y, weight * compute_sample_weight(class_weight, y))
-    return X, y, weight * (len(y) / weight.sum())
+        weight = weight.copy()  # it may be the caller's own array
+        weight[rows] *= compute_sample_weight(class_weight, y[rows])
+        rows = _with_weight(weight)
+    return rows, weight[rows] * (len(rows) / weight[rows].sum())
 
 
-def _with_weight(
-    X: Float, y: npt.NDArray[Any], weight: Float
-) -> tuple[Float, npt.NDArray[Any], Float]:
-    used = weight > 0
-    if not used.any():
+def _with_weight(weight: Float) -> Index:
+    rows = np.flatnonzero(weight > 0)
+    if not len(rows):
         raise ValueError("All sample weights are zero: no row is left to learn from.")
-    return (X, y, weight) if used.all() else (X[used], y[used], weight[used])
+    return rows
 
 
 def _refuse_impossible(class_weight: Any) -> None:
@@ -249,7 +276,7 @@ def _checked_matrix(init: Float, n_features: int) -> Float:
 def refuse_overflow(embedding: Float, X: Float, metric: SparseMetric, names: Sequence[str]) -> None:
     """Rows so far from the training data that squared distances to them overflow."""
     if len(embedding) and not np.abs(embedding).max() < 1e140:
-        used = sorted({j for term in metric.columns for j in term})
+        used = sorted({j for term in metric.columns for j in term if j < metric.n_features})
         size = np.abs(X[:, used] / metric.scale[used]).max(axis=0)
         worst = names[used[int(np.argmax(size))]]
         raise ValueError(
@@ -259,18 +286,21 @@ def refuse_overflow(embedding: Float, X: Float, metric: SparseMetric, names: Seq
 
 
 def warn_about(
-    names: Sequence[str], kept: npt.NDArray[np.intp], n_neighbors: int, smallest_class: int
+    names: Sequence[str],
+    kept: Index,
+    n_neighbors: int,
+    affordable: tuple[int, int],
+    smallest_class: int,
 ) -> None:
     """Warn once about what is handled but the user may want to change."""
     constant = sorted(set(range(len(names))) - set(kept.tolist()))
     if constant:
         listed = _listed([names[j] for j in constant])
         warnings.warn(f"Constant column {listed} is left out.", UserWarning, stacklevel=6)
-    if n_neighbors > smallest_class - 1:
+    if n_neighbors > min(affordable):
         warnings.warn(
             f"n_neighbors={n_neighbors}, but the smallest class has {smallest_class} rows: "
-            f"k is lowered to {smallest_class - 1} within a class and to "
-            f"{min(n_neighbors, smallest_class)} across.",
+            f"k is lowered to {affordable[0]} within a class and to {affordable[1]} across.",
             UserWarning,
             stacklevel=6,
         )

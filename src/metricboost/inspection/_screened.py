@@ -16,16 +16,16 @@ from .._typing import Float
 from ..boosting.scaling import Scaling
 from ..boosting.screening import screen_pairs
 from ..estimators._validation import (
+    check_classes,
     check_table,
     check_training,
-    check_two_classes,
     column_names,
 )
 from ..metric import SparseMetric
 
 
 class ScreenedPairs(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """The standardised products of two columns whose mean differs between two classes.
+    """The standardised products of two columns whose mean differs between the classes.
 
     What :class:`~metricboost.SDist` screens for before its first step, on its own: followed by
     a plain linear model it is the ablation beside which every claim about interactions belongs,
@@ -41,7 +41,7 @@ class ScreenedPairs(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     pairs_ : list of tuple of int
         The columns of every product, the clearest first; equal for a square.
     scores_ : ndarray
-        Studentised differences between the classes.
+        Studentised differences between two classes; the roots of chi2 statistics for more.
     n_features_in_ : int
         Number of columns seen in ``fit``.
 
@@ -64,21 +64,21 @@ class ScreenedPairs(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        tags.classifier_tags = ClassifierTags(multi_class=False)
+        tags.classifier_tags = ClassifierTags(multi_class=True)
         return tags
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any) -> ScreenedPairs:
         """Find the products; where none stands out, the single clearest is kept."""
         X, y = check_training(self, X, y)
-        _, positive = check_two_classes(self, y)
+        _, labels = check_classes(self, y)
         scaling = Scaling.of(X, standardize=True)
         standard = scaling.apply(X)
         if not standard.shape[1]:
             raise ValueError("All columns are constant: there is nothing to screen.")
-        found = screen_pairs(standard, positive, self.n_pairs)
+        found = screen_pairs(standard, labels, self.n_pairs)
         if not found.pairs:
-            found = screen_pairs(standard, positive, 1, threshold=-np.inf)
+            found = screen_pairs(standard, labels, 1, threshold=-np.inf)
         self.pairs_ = [tuple(int(scaling.kept[j]) for j in pair) for pair in found.pairs]
         self.scores_ = np.array(found.scores)
         raw = np.stack([standard[:, a] * standard[:, b] for a, b in found.pairs], axis=1)

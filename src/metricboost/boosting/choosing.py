@@ -1,0 +1,164 @@
+"""Choosing: which variant of the metric and which readout, by evidence out of fold.
+
+Every candidate is calibrated on the evidence that the folds give for rows they have not seen, and
+scored on it by the Brier score, which sees more than the count of errors where rows are few. The
+best is taken, except that all columns come in only where they clearly help, and variables are
+dropped as long as that costs no more than the noise of the comparison: the sparser metric is the
+better explanation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .._typing import Float, Index
+from .calibration import Calibration, calibrate
+from .crossfit import CrossFit, Variant
+from .readouts import Hull, Kernel, Margin, Mixture, Rule, Training, Votes, evidence
+
+#: Rows that are scored at most: with these the standard error of an error of 0.1 is 0.006.
+MOST_SCORED = 2500
+#: Numbers of neighbours and ridges to choose from.
+NEIGHBORS = (3, 5, 10, 20)
+RIDGES = (0.3, 3.0)
+HULLS = tuple(Hull(k, ridge) for k in (10, 20) for ridge in RIDGES)
+KERNELS = tuple(Kernel(width, cost) for width in (0.25, 1.0) for cost in (1.0, 10.0))
+MIXTURES = tuple(Mixture(variance, size) for variance in (0.8, 0.95) for size in (1, 4, 16))
+CLASSIFIERS = ("auto", "margin", "hull", "knn", "kernel", "mixture")
+#: Standard errors by which taking all columns in, and keeping more variables, must be better.
+TO_TAKE_ALL = 1.5
+TO_KEEP_MORE = 1.0
+#: Shares of the start metric to choose from.
+SHARES = (0.5, 0.8)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A variant and a readout, calibrated, with its loss on every scored row."""
+
+    variant: Variant
+    rule: Rule
+    calibration: Calibration
+    losses: Float
+    error: float
+
+    @property
+    def loss(self) -> float:
+        return float(self.losses.mean())
+
+    def better_than(self, other: Candidate, errors: float) -> bool:
+        """By more than so many standard errors of the difference, row by row."""
+        gain = other.losses - self.losses
+        return bool(gain.mean() > errors * gain.std() / np.sqrt(len(gain)))
+
+
+def variants(n_fits: int) -> list[Variant]:
+    """The variants to choose from, the sparsest first."""
+    needed = sorted({1, (n_fits + 1) // 2, n_fits}, reverse=True)
+    majority = (n_fits + 1) // 2
+    shared = [Variant(share, majority) for share in SHARES]
+    return [*(Variant(0.0, least) for least in needed), *shared, Variant(1.0)]
+
+
+def default_rules(classifier: str, n_neighbors: int | str) -> list[Rule]:
+    """The readouts a classifier of this name chooses from."""
+    ks = NEIGHBORS if n_neighbors == "auto" else (int(n_neighbors),)
+    hulls = HULLS if n_neighbors == "auto" else tuple(Hull(ks[0], r) for r in RIDGES)
+    rules: dict[str, list[Rule]] = {
+        "auto": [*(Margin(k) for k in ks), *hulls],
+        "margin": [Margin(k) for k in ks],
+        "hull": list(hulls),
+        "knn": [Votes(k) for k in ks],
+        "kernel": list(KERNELS),
+        "mixture": list(MIXTURES),
+    }
+    return rules[classifier]
+
+
+def scored_rows(crossfit: CrossFit) -> list[Index]:
+    """The rows scored in every fold: all it left out, or as many as are enough."""
+    total = sum(len(fold.left_out) for fold in crossfit.folds)
+    share = min(1.0, MOST_SCORED / total)
+    rows = []
+    for fold in crossfit.folds:
+        size = max(1, round(share * len(fold.left_out)))
+        rows.append(fold.left_out[np.linspace(0, len(fold.left_out) - 1, size).astype(np.intp)])
+    return rows
+
+
+def out_of_fold(
+    crossfit: CrossFit, variant: Variant, rules: Sequence[Rule]
+) -> tuple[Index, dict[Rule, Float]]:
+    """The scored rows, and their evidence under every rule from a metric that has not seen them."""
+    scored = scored_rows(crossfit)
+    found: list[dict[Rule, Float]] = []
+    for fold, metric, rows in zip(crossfit.folds, crossfit.fold_metrics(variant), scored):
+        training = Training(
+            metric.transform(crossfit.X[fold.kept]),
+            crossfit.labels[fold.kept],
+            crossfit.weight[fold.kept],
+            crossfit.n_classes,
+        )
+        queries = metric.transform(crossfit.X[rows])
+        found.append(evidence(crossfit.engine, training, queries, rules))
+    together = {rule: np.vstack([part[rule] for part in found]) for rule in rules}
+    return np.concatenate(scored), together
+
+
+def candidates(
+    crossfit: CrossFit, tried: Sequence[Variant], rules: Sequence[Rule]
+) -> list[Candidate]:
+    """All pairs of a variant and a rule, in order."""
+    result = []
+    for variant in tried:
+        rows, found = out_of_fold(crossfit, variant, rules)
+        labels, weight = crossfit.labels[rows], crossfit.weight[rows]
+        weight = weight * (len(weight) / weight.sum())
+        for rule, values in found.items():
+            calibration = calibrate(values, labels, weight)
+            probabilities = calibration.probabilities(values)
+            losses = weight * brier(probabilities, labels)
+            error = float((weight * errors(probabilities, labels)).mean())
+            result.append(Candidate(variant, rule, calibration, losses, error))
+    return result
+
+
+def brier(probabilities: Float, labels: Index) -> Float:
+    """The squared distance of every row's probabilities from what happened."""
+    happened = np.eye(probabilities.shape[1])[labels]
+    result: Float = ((probabilities - happened) ** 2).sum(axis=1)
+    return result
+
+
+def errors(probabilities: Float, labels: Index) -> Float:
+    """1 for a row whose class is not the most probable one; of t tied classes 1 - 1/t."""
+    winners = probabilities == probabilities.max(axis=1, keepdims=True)
+    right = winners[np.arange(len(labels)), labels]
+    return np.where(right, 1 - 1 / winners.sum(axis=1), 1.0)
+
+
+def choose(found: Sequence[Candidate]) -> Candidate:
+    """The smallest loss, but the sparsest metric that is not clearly worse."""
+    best = _best(found)
+    plain = [candidate for candidate in found if candidate.variant.share == 0]
+    if best.variant.share > 0:
+        if not plain or best.better_than(_best(plain), TO_TAKE_ALL):
+            return best
+        best = _best(plain)
+    for candidate in plain:  # the sparsest variants come first
+        if candidate.rule == best.rule and not best.better_than(candidate, TO_KEEP_MORE):
+            return candidate
+    return best
+
+
+def _best(found: Sequence[Candidate]) -> Candidate:
+    return min(found, key=lambda candidate: candidate.loss)
+
+
+def with_share(tried: Sequence[Variant], share: float) -> list[Variant]:
+    """The variants with a given share of the start metric."""
+    kept = [replace(v, share=share) for v in tried if v.share == 0.0]
+    return kept if share < 1 else [Variant(1.0)]

@@ -1,0 +1,294 @@
+"""Cross-fitting: several metrics, each learned without one fold of the rows, made into one.
+
+Three things come from one round of fits:
+
+- *one metric*, the average of theirs: a sum of positive semi-definite matrices is a metric again,
+  and what only one of them saw averages out;
+- *stability*: in how many of them a variable occurs. Noise that passed a gate once seldom passes
+  it again without those rows, so variables that do not recur can be dropped (as in stability
+  selection);
+- *honest evidence*: every row can be classified by the metric that has not seen it. Whatever is
+  chosen or calibrated afterwards is chosen on such evidence (``choosing``), never on the
+  training error, which a learned metric flatters.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.model_selection import StratifiedKFold
+from threadpoolctl import threadpool_limits
+
+from .._typing import Float, Index
+from ..engines import Engine
+from ..imputation import Imputation
+from ..metric import SparseMetric
+from .learn import Learned, LearningOptions, learn
+from .loop import Watch
+from .path import Factor, best_step
+from .pruning import heaviest, keep_only
+from .scaling import Scaling
+from .start import start_scaling
+from .terms import Candidates, Term
+
+#: Folds of the evidence where one metric was learned from all rows.
+READOUT_FOLDS = 5
+
+
+@dataclass(frozen=True)
+class Fold:
+    """A metric, the rows that serve as its neighbours, and the rows that it classifies."""
+
+    learned: Learned
+    kept: Index
+    left_out: Index
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to make a metric of the fits: none of it needs another fit.
+
+    share
+        Of the start metric (all columns alike) in the distance, from 0 to 1.
+    recurrences
+        How many fits must use a variable for it to stay.
+    size
+        The most variables that stay; None for all.
+    steps, penalty
+        Where the paths are cut: after so many accepted steps, or by the paper's criterion with
+        this penalty; None for the fits' own stop.
+    """
+
+    share: float = 0.0
+    recurrences: int = 1
+    size: int | None = None
+    steps: int | None = None
+    penalty: float | None = None
+
+
+@dataclass(frozen=True)
+class CrossFit:
+    """All folds over one table."""
+
+    X: Float
+    labels: Index
+    weight: Float
+    n_classes: int
+    engine: Engine
+    folds: list[Fold]
+    scaling: Scaling
+
+    @property
+    def fits(self) -> list[Learned]:
+        """The different fits: one for each fold, or a single one for all."""
+        return list({id(fold.learned): fold.learned for fold in self.folds}.values())
+
+    def fold_metrics(self, variant: Variant) -> list[SparseMetric]:
+        """The metric of every fold by itself, which has not seen the rows it leaves out.
+
+        Which variables recur in other fits is known from rows that this fold leaves out, so it
+        must not be used here: a fold keeps as many variables as recur, its own heaviest.
+        """
+        sizes = [variant.size] if variant.size is not None else []
+        if variant.recurrences > 1:
+            sizes.append(max(1, len(self.recurring(variant))))
+        size = min(sizes) if sizes else None
+        made = {id(fit): _heaviest(_cut(fit, variant), fit.terms, size) for fit in self.fits}
+        return [
+            _assembled(fold.learned, made[id(fold.learned)], self.X, variant.share)
+            for fold in self.folds
+        ]
+
+    def recurring(self, variant: Variant) -> set[int]:
+        """The columns that enough fits use."""
+        uses: Counter[int] = Counter()
+        for fit in self.fits:
+            uses.update({column for t in _cut(fit, variant).index for column in fit.terms[t]})
+        least = min(variant.recurrences, len(self.fits))
+        return {column for column, count in uses.items() if count >= least}
+
+    def metric(
+        self,
+        variant: Variant,
+        names: Sequence[str] | None = None,
+        imputation: Imputation | None = None,
+    ) -> SparseMetric:
+        """The average of the fits' metrics, over terms standardised with all rows."""
+        columns = self.recurring(variant)
+        parts = [(fit, _only(_cut(fit, variant), fit.terms, columns)) for fit in self.fits]
+        parts = [(fit, factor) for fit, factor in parts if len(factor.index)]
+        terms = sorted({fit.terms[t] for fit, factor in parts for t in factor.index}, key=_order)
+        place = {term: i for i, term in enumerate(terms)}
+        blocks = [np.zeros((len(terms), 0))]
+        for fit, factor in parts:
+            unit = _unit(fit, factor, self.X) / np.sqrt(len(parts))
+            block = np.zeros((len(terms), unit.shape[1]))
+            block[[place[fit.terms[t]] for t in factor.index]] = unit
+            blocks.append(block)
+        whole = Factor(np.arange(len(terms)), np.hstack(blocks)).reduced()
+        whole = _heaviest(whole, terms, variant.size)
+        learned = replace(
+            self.fits[0], terms=terms, moments=self._moments(terms), scaling=self.scaling
+        )
+        metric = _assembled(learned, whole, self.X, variant.share)
+        return SparseMetric(
+            metric.columns, metric.components, metric.center, metric.scale, metric.term_center,
+            metric.term_scale, names, metric.diagonal, imputation, metric.median_gamma(self.X),
+            metric.clip, self._stability(metric.columns, variant),
+        )  # fmt: skip
+
+    def _moments(self, terms: Sequence[Term]) -> Float:
+        """Mean and deviation of the terms over all rows; a start metric keeps its own."""
+        degree = max((len(term) for term in terms), default=1)
+        inside = {int(column): i for i, column in enumerate(self.scaling.kept)}
+        candidates = Candidates(self.scaling.apply(self.X), self.engine, degree)
+        own = [tuple(inside[column] for column in term) for term in terms]
+        candidates.add(own)
+        moments = candidates.moments(np.array([candidates.number(t) for t in own], dtype=np.intp))
+        given = {fit.terms[t]: fit.moments[t] for fit in self.fits for t in fit.path.start.index}
+        for i, term in enumerate(terms):
+            moments[i] = given.get(term, moments[i])
+        return moments
+
+    def _stability(self, terms: Sequence[Term], variant: Variant) -> Float:
+        """The share of the fits that use each term."""
+        uses: Counter[Term] = Counter()
+        for fit in self.fits:
+            uses.update(fit.terms[t] for t in _cut(fit, variant).index)
+        return np.array([uses[term] / len(self.fits) for term in terms])
+
+
+def cross_fit(
+    X: Float,
+    labels: Index,
+    weight: Float,
+    engine: Engine,
+    options: LearningOptions,
+    n_averaged: int,
+    n_jobs: int = 1,
+    watch: Callable[[int, int], Watch] | None = None,
+) -> CrossFit:
+    """Learn ``n_averaged`` metrics, each without one fold of the rows; 1 learns from all rows.
+
+    A class with fewer rows than folds has fewer folds; with fewer than 3, one fit sees all rows.
+    """
+    smallest = int(np.bincount(labels).min())
+    n_folds = min(n_averaged, smallest) if smallest > 2 else 1
+    if n_folds == 1:
+        learned = learn(X, labels, weight, engine, options, watch(0, 1) if watch else None)
+        split = _split(labels, min(READOUT_FOLDS, smallest), options.boosting.seed)
+        folds = [Fold(learned, kept, out) for kept, out in split]
+        return over_folds(X, labels, weight, engine, options, folds)
+    split = _split(labels, n_folds, options.boosting.seed)
+    watches = [watch(j, n_folds) if watch and n_jobs == 1 else None for j in range(n_folds)]
+    fits = Parallel(min(n_jobs, n_folds))(
+        delayed(learn_fold)(X, labels, weight, engine, options, kept, j, watches[j])
+        for j, (kept, _) in enumerate(split)
+    )
+    folds = [Fold(fit, kept, out) for fit, (kept, out) in zip(fits, split)]
+    return over_folds(X, labels, weight, engine, options, folds)
+
+
+def over_folds(
+    X: Float, labels: Index, weight: Float, engine: Engine, options: LearningOptions,
+    folds: list[Fold],
+) -> CrossFit:  # fmt: skip
+    """Finished folds together with the scaling of the whole table."""
+    scaling = start_scaling(Scaling.of(X, options.standardize, options.clip), options.init)
+    return CrossFit(X, labels, weight, int(labels.max()) + 1, engine, folds, scaling)
+
+
+def _split(labels: Index, n_folds: int, seed: int) -> list[tuple[Index, Index]]:
+    folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+    return list(folds.split(np.zeros((len(labels), 1)), labels))
+
+
+def learn_fold(
+    X: Float,
+    labels: Index,
+    weight: Float,
+    engine: Engine,
+    options: LearningOptions,
+    rows: Index,
+    fold: int,
+    watch: Watch | None = None,
+) -> Learned:
+    """A metric from some of the rows, with bags of its own.
+
+    Nothing is pruned here: what recurs in the other fits says more than what recurs in one.
+    """
+    own = weight[rows] * (len(rows) / weight[rows].sum())
+    seed = int(np.random.SeedSequence((options.boosting.seed, fold)).generate_state(1)[0])
+    options = replace(options, prune=None, boosting=replace(options.boosting, seed=seed))
+    with threadpool_limits(1, user_api="blas"):  # also in a worker process
+        return learn(X[rows], labels[rows], own, engine, options, watch)
+
+
+def _cut(fit: Learned, variant: Variant) -> Factor:
+    """What a fit learned, up to where its path is cut; the start metric where nothing was."""
+    if fit.best_iter == 0:
+        return fit.path.factor(0)  # empty for a start from zero
+    if variant.steps is not None:
+        return fit.path.factor(min(variant.steps, len(fit.path)))
+    if variant.penalty is not None:
+        return fit.path.factor(best_step(fit.path, variant.penalty))
+    return fit.factor
+
+
+def _only(factor: Factor, terms: Sequence[Term], columns: set[int]) -> Factor:
+    keep = np.array([set(terms[t]) <= columns for t in factor.index], dtype=bool)
+    return factor.restricted(keep).reduced() if keep.any() else Factor.empty()
+
+
+def _heaviest(factor: Factor, terms: Sequence[Term], size: int | None) -> Factor:
+    """W on the terms of its ``size`` heaviest columns; all of it where size is None."""
+    if size is None or not len(factor.index):
+        return factor
+    return keep_only(factor, terms, heaviest(factor, terms, size))
+
+
+def _unit(fit: Learned, factor: Factor, X: Float) -> Float:
+    """The factor scaled so that the rows have a total variance of 1 under its metric."""
+    variance = float(fit.metric(factor, None).transform(X).var(axis=0).sum())
+    return factor.matrix / np.sqrt(variance) if variance > 0 else factor.matrix
+
+
+def _assembled(
+    fit: Learned,
+    factor: Factor,
+    X: Float,
+    share: float,
+) -> SparseMetric:
+    """``(1 - share) W + share I``, both scaled to a total variance of 1.
+
+    Where nothing was learned it is the start metric alone.
+    """
+    if not len(factor.index):
+        share = 1.0
+    terms = [fit.terms[t] for t in factor.index] if share < 1 else []
+    components = np.sqrt(1 - share) * _unit(fit, factor, X).T if share < 1 else np.empty((0, 0))
+    moments = fit.moments[factor.index] if share < 1 else np.empty((0, 2))
+    diagonal = np.zeros(len(terms))
+    if share > 0:
+        columns: list[Term] = [(int(c),) for c in fit.scaling.kept if (int(c),) not in terms]
+        diagonal = np.concatenate(
+            [[1.0 if len(t) == 1 else 0.0 for t in terms], np.ones(len(columns))]
+        )
+        variance = float(fit.scaling.apply(X).var(axis=0).sum())
+        diagonal *= share / variance if variance > 0 else 1.0
+        components = np.hstack([components, np.zeros((len(components), len(columns)))])
+        moments = np.vstack([moments, np.tile([0.0, 1.0], (len(columns), 1))])
+        terms = terms + columns
+    scaling = fit.scaling
+    return SparseMetric(
+        terms, components, scaling.center, scaling.scale, moments[:, 0], moments[:, 1],
+        diagonal=diagonal, clip=scaling.clip,
+    )  # fmt: skip
+
+
+def _order(term: Term) -> tuple[int, Term]:
+    return len(term), term

@@ -1,0 +1,195 @@
+"""Tuning: many metrics and readouts read off the same fits.
+
+The step at which a path is cut, the penalty that cuts it, how many variables stay, the share of the
+start metric and the readout never feed back into a fit. So one fit per fold and configuration
+serves them all, and a search over them costs what it costs to classify the rows left out.
+
+The search goes from cheap to dear: all variants with the margin of a few numbers of neighbours,
+then the best of them with flats and mixtures, then the best configurations with support vector
+machines.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from .._typing import Float, Index
+from ..engines import Engine
+from .calibration import calibrate
+from .choosing import (
+    KERNELS,
+    MIXTURES,
+    SHARES,
+    Candidate,
+    brier,
+    default_rules,
+    errors,
+    out_of_fold,
+    scored_rows,
+)
+from .crossfit import CrossFit, Variant, learn_fold
+from .learn import Learned, LearningOptions
+from .path import best_step
+from .readouts import Hull, Kernel, Margin, Mixture, Rule
+
+#: The paper's grid of lambda_C.
+PENALTIES = (0.001, 0.01, 0.1, 1.0, 10.0)
+#: Sizes a metric may be pruned to.
+SIZES = (1, 2, 3, 5, 8, 12, 20, 30, 50, 80)
+#: Places at which paths are cut.
+CUTS = 8
+#: Configurations that are tried with support vector machines.
+FINALISTS = 3
+#: Rows beyond which they are not: their kernel is rows x rows.
+MOST_KERNEL_ROWS = 6000
+
+#: Scores of every fold, larger for better, from the rows' probabilities.
+FoldScores = Callable[[Float, Index, Float, Sequence[int]], Float]
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A candidate with its score out of every fold."""
+
+    candidate: Candidate
+    scores: Float
+    n_variables: float
+
+    @property
+    def variant(self) -> Variant:
+        return self.candidate.variant
+
+    @property
+    def rule(self) -> Rule:
+        return self.candidate.rule
+
+    @property
+    def score(self) -> float:
+        return float(np.mean(self.scores))
+
+
+def learn_timed(
+    X: Float, labels: Index, weight: Float, engine: Engine, options: LearningOptions,
+    rows: Index, fold: int,
+) -> tuple[Learned, float]:  # fmt: skip
+    start = time.perf_counter()
+    learned = learn_fold(X, labels, weight, engine, options, rows, fold)
+    return learned, time.perf_counter() - start
+
+
+def cheap_variants(crossfit: CrossFit) -> list[Variant]:
+    """All variants that are tried with the margin, a few dozen."""
+    n_fits = len(crossfit.fits)
+    majority = (n_fits + 1) // 2
+    found = [Variant(0.0, least) for least in sorted({1, majority, n_fits})]
+    found += [Variant(steps=steps) for steps in _cuts(crossfit)]
+    found += [Variant(penalty=penalty) for penalty in _penalties(crossfit)]
+    found += [Variant(size=size) for size in SIZES if size < len(crossfit.recurring(Variant()))]
+    found += [Variant(share, majority) for share in SHARES]
+    return [*found, *(Variant(share) for share in SHARES), Variant(1.0)]
+
+
+def _cuts(crossfit: CrossFit) -> list[int]:
+    longest = max(len(fit.path) for fit in crossfit.fits)
+    places = np.unique(np.ceil(longest * np.arange(1, CUTS) / CUTS).astype(int))
+    return [int(place) for place in places if 0 < place < longest]
+
+
+def _penalties(crossfit: CrossFit) -> list[float]:
+    """The penalties that cut anywhere but where no penalty or another one does."""
+    seen = {tuple(len(fit.path) for fit in crossfit.fits)}
+    found = []
+    for penalty in PENALTIES:
+        cut = tuple(best_step(fit.path, penalty) for fit in crossfit.fits)
+        if cut not in seen:
+            seen.add(cut)
+            found.append(penalty)
+    return found
+
+
+def score_variants(
+    crossfit: CrossFit, tried: Iterable[Variant], rules: Sequence[Rule], fold_scores: FoldScores
+) -> list[Scored]:
+    """Every variant with every rule, calibrated and scored on rows out of fold."""
+    found = []
+    sizes = [len(part) for part in scored_rows(crossfit)]
+    with threadpool_limits(1, user_api="blas"):
+        for variant in tried:
+            rows, evidence = out_of_fold(crossfit, variant, rules)
+            labels, weight = crossfit.labels[rows], crossfit.weight[rows]
+            weight = weight * (len(weight) / weight.sum())
+            size = _n_variables(crossfit, variant)
+            for rule, values in evidence.items():
+                calibration = calibrate(values, labels, weight)
+                p = calibration.probabilities(values)
+                scores = fold_scores(p, labels, weight, sizes)
+                error = float((weight * errors(p, labels)).mean())
+                losses = weight * brier(p, labels)
+                candidate = Candidate(variant, rule, calibration, losses, error)
+                found.append(Scored(candidate, scores, size))
+    return found
+
+
+def _n_variables(crossfit: CrossFit, variant: Variant) -> float:
+    """The mean number of variables in the folds' metrics."""
+    counts = [len({j for t in m.columns for j in t}) for m in crossfit.fold_metrics(variant)]
+    return float(np.mean(counts))
+
+
+def cheap_search(
+    crossfit: CrossFit,
+    classifier: str,
+    n_neighbors: int | str,
+    fold_scores: FoldScores,
+) -> list[Scored]:
+    """Margins on all variants, then flats and mixtures on the best of them."""
+    if classifier == "knn":
+        votes = default_rules("knn", n_neighbors)
+        return score_variants(crossfit, cheap_variants(crossfit), votes, fold_scores)
+    margins = default_rules("margin", n_neighbors)
+    found = score_variants(crossfit, cheap_variants(crossfit), margins, fold_scores)
+    if classifier in ("auto", "hull"):
+        hulls = default_rules("hull", n_neighbors)
+        found += score_variants(crossfit, best_variants(found), hulls, fold_scores)
+    if classifier in ("auto", "mixture"):
+        sparse = [variant for variant in best_variants(found) if variant.share == 0]
+        found += score_variants(crossfit, sparse, list(MIXTURES), fold_scores)
+    return found
+
+
+def kernel_search(
+    crossfit: CrossFit, found: Sequence[Scored], fold_scores: FoldScores
+) -> list[Scored]:
+    """Support vector machines on the best variants."""
+    return score_variants(crossfit, best_variants(found), list(KERNELS), fold_scores)
+
+
+def best_variants(found: Sequence[Scored]) -> list[Variant]:
+    """The best variant without, with some and with nothing but the start metric."""
+    groups: dict[int, Scored] = {}
+    for scored in found:
+        share = scored.variant.share
+        group = 0 if share == 0 else 2 if share == 1 else 1
+        if group not in groups or scored.score > groups[group].score:
+            groups[group] = scored
+    return [groups[group].variant for group in sorted(groups)]
+
+
+def of_classifier(found: Sequence[Scored], classifier: str) -> list[Scored]:
+    """Those whose readout the classifier may use."""
+    kinds = {"margin": Margin, "hull": Hull, "kernel": Kernel, "mixture": Mixture}
+    kind = kinds.get(classifier)
+    return list(found) if kind is None else [s for s in found if isinstance(s.rule, kind)]
+
+
+def simplest_within_one_error(found: Sequence[Scored]) -> Scored:
+    """The fewest variables among those not worse than the best by more than a standard error."""
+    best = max(found, key=lambda scored: scored.score)
+    error = float(np.std(best.scores, ddof=1)) / np.sqrt(len(best.scores))
+    close = [scored for scored in found if scored.score >= best.score - error]
+    return min(close, key=lambda scored: (scored.n_variables, -scored.score))

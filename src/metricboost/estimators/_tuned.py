@@ -1,0 +1,428 @@
+"""``SDistClassifierCV``: the classifier with everything chosen by cross-validation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from joblib import Parallel, delayed, effective_n_jobs
+from scipy.stats import rankdata
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, _fit_context, clone
+from sklearn.model_selection import ParameterGrid, check_cv
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
+
+from .._typing import Float, Index
+from ..boosting import LearningOptions
+from ..boosting.crossfit import CrossFit, Fold, over_folds
+from ..boosting.tuning import (
+    FINALISTS,
+    MOST_KERNEL_ROWS,
+    Scored,
+    cheap_search,
+    kernel_search,
+    learn_timed,
+    of_classifier,
+    simplest_within_one_error,
+)
+from ._classifier import SDistClassifier
+from ._progress import Counter
+from ._scoring import FoldScorer
+from ._sdist import Table
+
+#: What the default search tries: the degree of the terms, and how far out values may lie.
+DEFAULT_GRID: Mapping[str, Sequence[Any]] = {"max_degree": [1, 2], "clip": [1.5, 3.0]}
+#: The parameters that need fits of their own; everything else is read off the same fits.
+NEED_FITS = (
+    "max_iter", "n_neighbors", "n_nonzero", "learning_rate", "subsample", "max_features",
+    "max_degree", "refresh_every", "oob_gate", "screen_pairs", "init", "standardize", "clip",
+    "multiclass",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """Parameters with their fits, one for each fold, and all that was read off them."""
+
+    params: dict[str, Any]
+    crossfit: CrossFit
+    seconds: list[float]
+    found: list[Scored]
+
+
+class SDistClassifierCV(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """:class:`SDistClassifier` with its parameters chosen by cross-validation.
+
+    Only the parameters of ``param_grid`` need fits. Where a path stops (the paper's lambda_C and a
+    few more places), how many variables stay, the share of the plain distance and the readout are
+    all read off the same fits, a few dozen variants of each. The rows left out play no part in
+    scaling, screening or selection. The final model averages the metrics of the best
+    configuration's folds, so nothing is fitted again.
+
+    Parameters
+    ----------
+    estimator : SDistClassifier, default=None
+        Holds the parameters that are not searched; ``SDistClassifier()`` by default. Its
+        ``classifier`` limits the readouts; "auto" tries all but "knn".
+    param_grid : dict, default=None
+        Parameters of the fits with the values to try; by default
+        ``{"max_degree": [1, 2], "clip": [1.5, 3.0]}``. The paper's rho is
+        ``{"n_nonzero": [0.05, 0.1, 0.2]}``.
+    n_iter : int, default=None
+        Try so many configurations of the grid, drawn at random; None tries all.
+    cv : int, splitter or iterable, default=5
+        The folds.
+    scoring : "brier", "error", "loss", str or callable, default="brier"
+        What is best: the Brier score (it sees more than errors do where rows are few), the share
+        of errors, the log loss, or any scorer of scikit-learn, such as "roc_auc".
+    one_standard_error : bool, default=False
+        Take the metric with the fewest variables that is within one standard error of the best.
+    refit : bool, default=True
+        Make ``best_estimator_``.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the fits and of ``n_iter``.
+    n_jobs : int or None, default=None
+        Processes for folds and configurations.
+    verbose : int, default=0
+        1 shows a progress line.
+
+    Attributes
+    ----------
+    best_estimator_ : SDistClassifier
+    best_params_ : dict
+        The parameters of the best configuration, and what was read off its fits: ``start_share``,
+        ``recurrences``, ``size``, ``steps``, ``penalty`` and ``rule``.
+    best_score_ : float
+        The mean score of the folds.
+    best_index_ : int
+        Its row in ``cv_results_``.
+    cv_results_ : dict of arrays
+        As in scikit-learn's searches, one entry per configuration, variant and readout.
+    n_splits_ : int
+    classes_, n_features_in_, feature_names_in_
+
+    Examples
+    --------
+    >>> from metricboost import SDistClassifierCV
+    >>> from metricboost.datasets import make_xor
+    >>> X, y = make_xor(n_samples=600, n_features=20, informative=2, random_state=0)
+    >>> search = SDistClassifierCV(param_grid={"max_degree": [1, 2]}, cv=3, random_state=0)
+    >>> search.fit(X[:300], y[:300]).best_params_["max_degree"]
+    2
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "estimator": [None, SDistClassifier],
+        "param_grid": [None, dict, list],
+        "n_iter": [None, Interval(Integral, 1, None, closed="left")],
+        "cv": ["cv_object"],
+        "scoring": [str, callable],
+        "one_standard_error": ["boolean"],
+        "refit": ["boolean"],
+        "random_state": ["random_state"],
+        "n_jobs": [None, Integral],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        estimator: SDistClassifier | None = None,
+        param_grid: Any = None,
+        n_iter: int | None = None,
+        cv: Any = 5,
+        scoring: Any = "brier",
+        one_standard_error: bool = False,
+        refit: bool = True,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.n_iter = n_iter
+        self.cv = cv
+        self.scoring = scoring
+        self.one_standard_error = one_standard_error
+        self.refit = refit
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        base = SDistClassifier() if self.estimator is None else self.estimator
+        tags.input_tags.allow_nan = base.missing == "impute"
+        return tags
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SDistClassifierCV:
+        """Search, and make the best model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        self
+        """
+        random = check_random_state(self.random_state)
+        base = clone(self.estimator) if self.estimator is not None else SDistClassifier()
+        base.set_params(random_state=int(random.randint(2**31 - 1)))
+        base._validate_params()
+        table = base._prepared(X, y, sample_weight)
+        self._remember(base)
+        splits = self._splits(table)
+        tried = self._search(base, table, splits, self._configurations(random))
+        self._set_results(tried)
+        if self.refit:
+            self.best_estimator_ = self._made(base, table)
+        return self
+
+    def _remember(self, base: SDistClassifier) -> None:
+        self.classes_, self.n_features_in_ = base.classes_, base.n_features_in_
+        if hasattr(base, "feature_names_in_"):
+            self.feature_names_in_ = base.feature_names_in_
+
+    def _configurations(self, random: np.random.RandomState) -> list[dict[str, Any]]:
+        grid = DEFAULT_GRID if self.param_grid is None else self.param_grid
+        wrong = {name for part in ParameterGrid(grid) for name in part} - set(NEED_FITS)
+        if wrong:
+            raise ValueError(
+                f"param_grid has {', '.join(sorted(wrong))}: only parameters of the fits are "
+                f"searched there ({', '.join(NEED_FITS)}); the others are searched without."
+            )
+        all_of_them = list(ParameterGrid(grid))
+        if self.n_iter is None or self.n_iter >= len(all_of_them):
+            return all_of_them
+        chosen = random.choice(len(all_of_them), self.n_iter, replace=False)
+        return [all_of_them[i] for i in sorted(chosen)]
+
+    def _splits(self, table: Table) -> list[tuple[Index, Index]]:
+        """The folds over the rows that have a weight; given ones number all rows."""
+        folds = check_cv(self.cv, table.labels, classifier=True)
+        if isinstance(self.cv, Iterable):
+            splits = [(_among(table, kept), _among(table, out)) for kept, out in folds.split()]
+        else:
+            splits = list(folds.split(table.X, table.labels))
+        for kept, _ in splits:
+            counts = np.bincount(table.labels[kept], minlength=int(table.labels.max()) + 1)
+            if counts.min() < 2:
+                rare = self.classes_[int(np.argmin(counts))]
+                raise ValueError(
+                    f"cv={self.cv} leaves class {rare} with {counts.min()} rows to learn from in "
+                    "a fold, and 2 are needed: use fewer folds or gather more rows."
+                )
+        self.n_splits_ = len(splits)
+        return splits
+
+    def _search(
+        self,
+        base: SDistClassifier,
+        table: Table,
+        splits: list[tuple[Index, Index]],
+        configurations: list[dict[str, Any]],
+    ) -> list[Configuration]:
+        n_jobs = effective_n_jobs(self.n_jobs)
+        engine = base._engine()
+        options = []
+        for params in configurations:
+            one = clone(base).set_params(**params)
+            one._validate_params()
+            options.append(one._options(table))
+        run = _Run(n_jobs, Counter("fits") if self.verbose else None)
+        fits = run(
+            delayed(learn_timed)(table.X, table.labels, table.weight, engine, option, kept, fold)
+            for option in options
+            for fold, (kept, _) in enumerate(splits)
+        )
+        n = len(splits)
+        crossfits = [
+            _over(table, engine, option, splits, [fit for fit, _ in fits[i * n : (i + 1) * n]])
+            for i, option in enumerate(options)
+        ]
+        seconds = [[s for _, s in fits[i * n : (i + 1) * n]] for i in range(len(options))]
+        found = self._scored(base, crossfits, n_jobs)
+        return [Configuration(*parts) for parts in zip(configurations, crossfits, seconds, found)]
+
+    def _scored(
+        self, base: SDistClassifier, crossfits: list[CrossFit], n_jobs: int
+    ) -> list[list[Scored]]:
+        scorer = FoldScorer(self.scoring, self.classes_)
+        kind, k = base.classifier, base.n_neighbors_predict
+        run = _Run(n_jobs, Counter("configurations scored") if self.verbose else None)
+        found = run(delayed(cheap_search)(part, kind, k, scorer) for part in crossfits)
+        if kind == "kernel" or (kind == "auto" and len(crossfits[0].X) <= MOST_KERNEL_ROWS):
+            order = sorted(range(len(found)), key=lambda i: -max(s.score for s in found[i]))
+            finalists = order if kind == "kernel" else order[:FINALISTS]
+            run = _Run(n_jobs, Counter("finalists scored") if self.verbose else None)
+            more = run(delayed(kernel_search)(crossfits[i], found[i], scorer) for i in finalists)
+            for i, part in zip(finalists, more):
+                found[i] = found[i] + part
+        return [of_classifier(part, kind) for part in found]
+
+    def _set_results(self, tried: list[Configuration]) -> None:
+        rows = [(one, scored) for one in tried for scored in one.found]
+        scores = np.array([scored.scores for _, scored in rows])
+        mean = scores.mean(axis=1)
+        self.best_index_ = int(np.argmax(mean))
+        if self.one_standard_error:
+            simplest = simplest_within_one_error([scored for _, scored in rows])
+            self.best_index_ = next(i for i, (_, s) in enumerate(rows) if s is simplest)
+        params = [_params(configuration, scored) for configuration, scored in rows]
+        times = np.array([configuration.seconds for configuration, _ in rows])
+        self.cv_results_ = {
+            "mean_fit_time": times.mean(axis=1),
+            "std_fit_time": times.std(axis=1),
+            **{f"param_{name}": _column(params, name) for name in params[0]},
+            "params": params,
+            **{f"split{j}_test_score": scores[:, j] for j in range(scores.shape[1])},
+            "mean_test_score": mean,
+            "std_test_score": scores.std(axis=1),
+            "rank_test_score": rankdata(-mean, method="min").astype(np.int32),
+            "mean_n_variables": np.array([scored.n_variables for _, scored in rows]),
+        }
+        self.best_params_ = params[self.best_index_]
+        self.best_score_ = float(mean[self.best_index_])
+        self._best = rows[self.best_index_]
+
+    def _made(self, base: SDistClassifier, table: Table) -> SDistClassifier:
+        """The best configuration's metrics, averaged, with the best readout."""
+        configuration, scored = self._best
+        model = clone(base).set_params(**configuration.params)
+        self._remember_in(model)
+        model._candidate = scored.candidate
+        model._set_fitted(configuration.crossfit, scored.variant, table.imputation)
+        return model
+
+    def _remember_in(self, model: SDistClassifier) -> None:
+        model.classes_, model.n_features_in_ = self.classes_, self.n_features_in_
+        if hasattr(self, "feature_names_in_"):
+            model.feature_names_in_ = self.feature_names_in_
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "cv_results_")
+
+    def _best_model(self) -> SDistClassifier:
+        check_is_fitted(self)
+        if not self.refit:
+            raise AttributeError("refit=False: there is no best_estimator_ to use.")
+        return self.best_estimator_
+
+    @property
+    def metric_(self) -> Any:
+        return self._best_model().metric_
+
+    @property
+    def feature_importances_(self) -> Float:
+        return self._best_model().feature_importances_
+
+    @property
+    def stability_(self) -> Float:
+        return self._best_model().stability_
+
+    @property
+    def _n_features_out(self) -> int:
+        return self._best_model()._n_features_out
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The predicted class of every row."""
+        return self._best_model().predict(X)
+
+    def predict_proba(self, X: Any) -> Float:
+        """Class probabilities, calibrated on rows out of fold."""
+        return self._best_model().predict_proba(X)
+
+    def predict_log_proba(self, X: Any) -> Float:
+        """Logarithms of ``predict_proba``."""
+        return self._best_model().predict_log_proba(X)
+
+    def decision_function(self, X: Any) -> Float:
+        """Calibrated log odds."""
+        return self._best_model().decision_function(X)
+
+    def transform(self, X: Any) -> Float:
+        """Embed rows under the best metric."""
+        return self._best_model()._embedded(X)
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
+        """Names of the columns of ``transform``."""
+        return self._best_model().get_feature_names_out(input_features)
+
+    def pair_distance(self, X: Any, Y: Any) -> Float:
+        """The distance between row i of X and row i of Y."""
+        return self._best_model().pair_distance(X, Y)
+
+    def get_metric(self) -> Any:
+        """A function of two rows."""
+        return self._best_model().get_metric()
+
+    def kneighbors(
+        self, X: Any, n_neighbors: int | None = None, return_distance: bool = True
+    ) -> Any:
+        """The nearest training rows under the best metric."""
+        return self._best_model().kneighbors(X, n_neighbors, return_distance)
+
+    def staged_predict(self, X: Any) -> Iterator[npt.NDArray[Any]]:
+        """The predictions after each accepted step of the best configuration's fits."""
+        return self._best_model().staged_predict(X)
+
+
+class _Run:
+    """Tasks in order, in processes, counted as they end."""
+
+    def __init__(self, n_jobs: int, counter: Counter | None) -> None:
+        self._n_jobs = n_jobs
+        self._counter = counter
+
+    def __call__(self, tasks: Any) -> list[Any]:
+        tasks = list(tasks)
+        results = []
+        for result in Parallel(self._n_jobs, return_as="generator")(tasks):
+            results.append(result)
+            if self._counter is not None:
+                self._counter(len(results), len(tasks))
+        return results
+
+
+def _over(
+    table: Table, engine: Any, option: LearningOptions, splits: list[tuple[Index, Index]], fits: Any
+) -> CrossFit:
+    folds = [Fold(fit, kept, out) for fit, (kept, out) in zip(fits, splits)]
+    return over_folds(table.X, table.labels, table.weight, engine, option, folds)
+
+
+def _among(table: Table, rows: Any) -> Index:
+    """Rows of the table as given, as rows among those that have a weight."""
+    place = np.full(table.n_rows, -1)
+    place[table.rows] = np.arange(len(table.rows))
+    found: Index = place[np.asarray(rows)]
+    return found[found >= 0]
+
+
+def _params(configuration: Configuration, scored: Scored) -> dict[str, Any]:
+    variant = scored.variant
+    return {
+        **configuration.params,
+        "start_share": variant.share,
+        "recurrences": variant.recurrences,
+        "size": variant.size,
+        "steps": variant.steps,
+        "penalty": variant.penalty,
+        "rule": repr(scored.rule),
+    }
+
+
+def _column(params: list[dict[str, Any]], name: str) -> Any:
+    values = np.ma.masked_all(len(params), dtype=object)
+    for i, part in enumerate(params):
+        if name in part:
+            values[i] = part[name]
+    return values
