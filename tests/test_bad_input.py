@@ -830,7 +830,6 @@ def test_a_column_that_varies_in_one_row_only(cls):
 
 
 @QUIET
-@pytest.mark.xfail(strict=True, reason="a fold with nothing but constant columns is refused")
 def test_a_table_that_varies_in_one_row_only():
     """The only column varies, if not in every fold."""
     X = np.zeros((20, 1))

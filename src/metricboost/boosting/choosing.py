@@ -111,9 +111,11 @@ def out_of_fold(
 def candidates(
     crossfit: CrossFit, tried: Sequence[Variant], rules: Sequence[Rule]
 ) -> list[Candidate]:
-    """All pairs of a variant and a rule, in order."""
+    """All pairs of a variant and a rule, in order, but for variants that leave nothing."""
     result = []
     for variant in tried:
+        if not crossfit.leaves_any(variant):
+            continue
         rows, found = out_of_fold(crossfit, variant, rules)
         labels, weight = crossfit.labels[rows], crossfit.weight[rows]
         weight = weight * (len(weight) / weight.sum())

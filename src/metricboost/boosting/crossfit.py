@@ -111,6 +111,14 @@ class CrossFit:
         least = min(variant.recurrences, len(self.fits))
         return {column for column, count in uses.items() if count >= least}
 
+    def leaves_any(self, variant: Variant) -> bool:
+        """Whether a term of any fit is made of columns that recur (where anything was learned)."""
+        columns = self.recurring(variant)
+        cut = [(fit, _cut(fit, variant)) for fit in self.fits]
+        learned = [(fit, factor) for fit, factor in cut if len(factor.index)]
+        kept = (len(_only(factor, fit.terms, columns).index) for fit, factor in learned)
+        return not learned or any(kept)
+
     def metric(
         self,
         variant: Variant,
@@ -174,16 +182,20 @@ def cross_fit(
 ) -> CrossFit:
     """Learn ``n_averaged`` metrics, each without one fold of the rows; 1 learns from all rows.
 
-    A class with fewer rows than folds has fewer folds; with fewer than 3, one fit sees all rows.
+    A class with fewer rows than folds has fewer folds. One fit sees all rows where a class has
+    fewer than 3 of them, or where only the rows of one fold vary.
     """
     smallest = int(np.bincount(labels).min())
     n_folds = min(n_averaged, smallest) if smallest > 2 else 1
+    if n_folds > 1:
+        split = _split(labels, n_folds, options.boosting.seed)
+        if not all(len(Scaling.of(X[kept], options.standardize).kept) for kept, _ in split):
+            n_folds = 1  # without some fold's rows nothing varies
     if n_folds == 1:
         learned = learn(X, labels, weight, engine, options, watch(0, 1) if watch else None)
         split = _split(labels, min(READOUT_FOLDS, smallest), options.boosting.seed)
         folds = [Fold(learned, kept, out) for kept, out in split]
         return over_folds(X, labels, weight, engine, options, folds)
-    split = _split(labels, n_folds, options.boosting.seed)
     watches = [watch(j, n_folds) if watch and n_jobs == 1 else None for j in range(n_folds)]
     fits = Parallel(min(n_jobs, n_folds))(
         delayed(learn_fold)(X, labels, weight, engine, options, kept, j, watches[j])

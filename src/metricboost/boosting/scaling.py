@@ -1,8 +1,9 @@
 """Columns are centred, scaled and clipped once, before anything else; constant ones are left out.
 
-A column with a few values far out has most of its rows close together once it is scaled, and the
-few far from everything: clipped, they no longer own the column or the products it enters. It is
-not scaled again after that, so such a column stays a small one.
+A value far out then counts as lying at the end of the range, and no longer dominates the distances
+of its row. The column is not scaled again after that (products of columns are). Its
+deviation, which the value has inflated, keeps the column small, and that is as well: on SECOM, full
+of such columns, scaling them up again loses what clipping gains.
 """
 
 from __future__ import annotations

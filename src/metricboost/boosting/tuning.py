@@ -91,7 +91,8 @@ def cheap_variants(crossfit: CrossFit) -> list[Variant]:
     found += [Variant(penalty=penalty) for penalty in _penalties(crossfit)]
     found += [Variant(size=size) for size in SIZES if size < len(crossfit.recurring(Variant()))]
     found += [Variant(share, majority) for share in SHARES]
-    return [*found, *(Variant(share) for share in SHARES), Variant(1.0)]
+    found += [*(Variant(share) for share in SHARES), Variant(1.0)]
+    return [variant for variant in found if crossfit.leaves_any(variant)]
 
 
 def _cuts(crossfit: CrossFit) -> list[int]:

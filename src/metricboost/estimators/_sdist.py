@@ -122,7 +122,7 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     start_share : "auto" or float, default="auto"
         Share of the plain distance on all standardised columns in the metric: where every column
         matters a little, a sparse metric alone does harm. "auto" chooses from 0, 0.5, 0.8 and 1 on
-        rows out of fold (0 where ``n_averaged=1``).
+        rows out of fold (0 where ``n_averaged=1`` or ``prune`` is a number).
     multiclass : {"common", "coded"}, default="common"
         What a row is to be far from where there are more than two classes: its nearest
         neighbours among the rows of all other classes together ("common"), or as many of each other
@@ -386,7 +386,8 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tried = variants(n_fits if self.prune == "auto" else 1)
         if self.start_share != "auto":
             tried = with_share(tried, float(self.start_share))
-        elif n_fits == 1:  # the metric has seen all rows: no row can tell
+        elif n_fits == 1 or size is not None:
+            # One metric has seen all rows, so no row can tell; a given number of variables is one.
             tried = with_share(tried, 0.0)
         return [replace(variant, size=None if size is None else int(size)) for variant in tried]
 
