@@ -15,7 +15,7 @@ from scipy.optimize import minimize_scalar
 
 from metricboost import SparseMetric
 from metricboost.boosting import BoostingOptions, LearningOptions, learn, screening
-from metricboost.boosting.classification import leave_one_out_errors, margin_score, vote_score
+from metricboost.boosting.classification import leave_one_out_errors, margin_score
 from metricboost.boosting.draws import Draws, nonzeros, panel_size
 from metricboost.boosting.embedding import Embedding, Selected
 from metricboost.boosting.gate import t_statistic, trimmed
@@ -969,15 +969,6 @@ def test_margin_evidence_of_two_classes_is_a_difference() -> None:
     evidence = margin_score(ENGINE, X, np.arange(60) % 2, (3, 5), None)
     assert np.array_equal(evidence[:, 0], -evidence[:, 1])
     assert (evidence == 0).any()
-
-
-def test_vote_evidence_is_the_share_of_the_class() -> None:
-    X, labels = several_classes(4, whole=False)
-    found = vote_score(ENGINE, X, labels, (3, 10), None)
-    near = brute_force(X, 10)
-    for column, k in enumerate((3, 10)):
-        shares = [(labels[near[:, :k]] == c).mean(axis=1) for c in range(4)]
-        assert np.allclose(found[:, :, column], np.stack(shares, axis=1))
 
 
 @pytest.mark.parametrize(

@@ -80,15 +80,3 @@ def _class_distances(
 def _first_means(values: Float, ks: Sequence[int]) -> Float:
     """Means over the first k columns; over all where there are fewer."""
     return np.stack([values[:, :k].mean(axis=1) for k in ks], axis=1)
-
-
-def vote_score(
-    engine: Engine, training: Float, labels: Index, ks: Sequence[int], queries: Float | None
-) -> Float:
-    """The share of every class among the k nearest rows."""
-    itself = np.arange(len(training)) if queries is None else None
-    sought = training if queries is None else queries
-    rows, _ = nearest(engine, sought, training, max(ks), itself)
-    votes = labels[rows]
-    shares = [_first_means((votes == c).astype(float), ks) for c in range(int(labels.max()) + 1)]
-    return np.stack(shares, axis=1)
