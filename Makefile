@@ -25,7 +25,7 @@ lint: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks.speed
-	$(BIN)/python -m benchmarks.accuracy
+	$(BIN)/python -m benchmarks.quality interactions --models defaults "screening + logistic" --seeds 0 5
 
 $(STAMP): $(SOURCES)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

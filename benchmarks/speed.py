@@ -37,7 +37,7 @@ SEED = 100
 PAPER = {
     "max_iter": 500, "n_neighbors": 3, "n_nonzero": 1, "max_features": "sqrt", "subsample": 0.5,
     "refresh_every": 50, "max_degree": 4, "oob_gate": None, "screen_pairs": 0, "prune": None,
-    "n_averaged": 1, "clip": None, "random_state": 0,
+    "n_averaged": 1, "clip": None, "learning_rate": 0.05, "random_state": 0,
 }  # fmt: skip
 
 
@@ -150,7 +150,7 @@ def memory() -> None:
 
 def print_peak() -> None:
     """Linux only: the high-water mark of resident memory, reset after the imports."""
-    import benchmarks.accuracy  # noqa: F401  (all imports first)
+    import benchmarks.quality  # noqa: F401  (all imports first)
 
     def peak() -> float:
         lines = Path("/proc/self/status").read_text().splitlines()

@@ -37,7 +37,7 @@ CLOSEST = 1e-9
 BLOCK = 256
 #: Flats are computed for this many classes of a query, the nearest by the margin; the others keep
 #: their margin, so they cannot win (a flat is never farther than the margin says). Where there are
-#: many classes that is several times faster, and changes one prediction in a hundred at most.
+#: many classes that is several times less work; it changes few predictions.
 CLASSES_WITH_FLATS = 4
 
 
