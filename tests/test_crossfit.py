@@ -856,16 +856,34 @@ def test_missing_values_are_imputed_inside(cls, gaps):
         assert model.oob_score_ > 0.75
 
 
-def test_imputed_by_hand_is_the_same_model(gaps):
-    """Medians and indicators as columns of their own."""
-    X, y = gaps
-    by_hand = np.hstack([np.where(np.isnan(X), np.nanmedian(X, axis=0), X), np.isnan(X)[:, [0, 4]]])
+def test_values_missing_at_random_are_only_filled(table):
+    """Indicators that say nothing about the classes are no candidates: medians by hand do it."""
+    X, y = table
+    X = np.where(np.random.default_rng(3).random(X.shape) < 0.1, np.nan, X)
+    by_hand = np.where(np.isnan(X), np.nanmedian(X, axis=0), X)
     a, b = sdist(missing="impute").fit(X, y), sdist().fit(by_hand, y)
+    assert len(a.metric_.imputation.indicators) == 6
     assert_array_equal(a.transform(X), b.transform(by_hand))
     assert_array_equal(a.predict_proba(X), b.predict_proba(by_hand))
-    shares = b.feature_importances_[:6].copy()
-    shares[[0, 4]] += b.feature_importances_[6:]
-    assert_allclose(a.feature_importances_, shares)
+    assert_array_equal(a.feature_importances_, b.feature_importances_)
+
+
+@pytest.mark.parametrize("params", [{"start_share": 1.0}, {"init": "identity", "max_iter": 1}])
+def test_the_plain_distance_knows_no_indicators(gaps, params):
+    """Two rows are not close because the same values were lost."""
+    X, y = gaps
+    model = sdist(SDist, missing="impute", oob_gate=1e9, **params).fit(X, y)
+    assert [term.name for term in model.metric_.terms] == [f"x{j}" for j in range(6)]
+    filled = np.where(np.isnan(X), np.nanmedian(X, axis=0), X)
+    assert_allclose(model.transform(X), model.transform(filled))
+
+
+def test_indicators_alone_can_be_learned_from():
+    """Where every value is the same or missing, that it is missing is all there is."""
+    y = np.repeat([0, 1], 40)
+    X = np.where((np.random.default_rng(0).random((80, 2)) < 0.8 * y[:, None]), np.nan, 1.0)
+    model = sdist(missing="impute").fit(X, y)
+    assert model.score(X, y) > 0.8
 
 
 @BOTH

@@ -27,12 +27,11 @@ from .._typing import Float, Index
 from ..engines import Engine
 from ..imputation import Imputation
 from ..metric import SparseMetric
-from .learn import Learned, LearningOptions, learn
+from .learn import Learned, LearningOptions, learn, table_scaling
 from .loop import Watch
 from .path import Factor, best_step
 from .pruning import heaviest, keep_only
 from .scaling import Scaling
-from .start import start_scaling
 from .terms import Candidates, Term
 
 #: Folds of the evidence where one metric was learned from all rows.
@@ -210,8 +209,8 @@ def over_folds(
     folds: list[Fold],
 ) -> CrossFit:  # fmt: skip
     """Finished folds together with the scaling of the whole table."""
-    scaling = start_scaling(Scaling.of(X, options.standardize, options.clip), options.init)
-    return CrossFit(X, labels, weight, int(labels.max()) + 1, engine, folds, scaling)
+    n_classes = int(labels.max()) + 1
+    return CrossFit(X, labels, weight, n_classes, engine, folds, table_scaling(X, options))
 
 
 def _split(labels: Index, n_folds: int, seed: int) -> list[tuple[Index, Index]]:
@@ -286,11 +285,12 @@ def _assembled(
     moments = fit.moments[factor.index] if share < 1 else np.empty((0, 2))
     diagonal = np.zeros(len(terms))
     if share > 0:
-        columns: list[Term] = [(int(c),) for c in fit.scaling.kept if (int(c),) not in terms]
+        plain = fit.scaling.plain
+        columns: list[Term] = [(int(c),) for c in plain if (int(c),) not in terms]
         diagonal = np.concatenate(
-            [[1.0 if len(t) == 1 else 0.0 for t in terms], np.ones(len(columns))]
+            [np.isin([t[0] if len(t) == 1 else -1 for t in terms], plain), np.ones(len(columns))]
         )
-        variance = float(fit.scaling.apply(X).var(axis=0).sum())
+        variance = float(fit.scaling.apply(X)[:, : len(plain)].var(axis=0).sum())
         diagonal *= share / variance if variance > 0 else 1.0
         components = np.hstack([components, np.zeros((len(components), len(columns)))])
         moments = np.vstack([moments, np.tile([0.0, 1.0], (len(columns), 1))])

@@ -14,7 +14,7 @@ from ..metric import SparseMetric
 from .loop import BoostingOptions, Watch, boost
 from .path import Factor, Path, Step, best_step
 from .pruning import harms, heaviest, keep_only, recurring
-from .scaling import Scaling
+from .scaling import Scaling, informed
 from .screening import BUDGET, Screening, screen_pairs
 from .start import Init, start_factor, start_scaling
 from .terms import Candidates, Term
@@ -32,6 +32,7 @@ class LearningOptions:
     standardize: bool
     init: Init
     clip: float | None = None
+    n_indicators: int = 0
 
 
 @dataclass(frozen=True)
@@ -71,10 +72,10 @@ def learn(
     watch: Watch | None = None,
 ) -> Learned:
     """Learn a metric that sets the classes apart; ``labels`` are their numbers from 0 on."""
-    scaling = start_scaling(Scaling.of(X, options.standardize, options.clip), options.init)
+    scaling = informed(table_scaling(X, options), X, labels)
     if not len(scaling.kept):
         raise ValueError("All columns are constant: there is nothing to learn a distance from.")
-    candidates = Candidates(scaling.apply(X), engine, options.max_degree)
+    candidates = Candidates(scaling.apply(X), engine, options.max_degree, len(scaling.plain))
     start = start_factor(candidates, scaling, options.init)
     screening = _screened(candidates, labels, options)
     path = boost(candidates, labels, sample_weight, start, options.boosting, watch)
@@ -82,13 +83,19 @@ def learn(
     best = best_step(path, options.complexity_penalty)
     factor = path.factor(best)
     if best == 0 and not len(factor.index):  # nothing learned: all columns alike
-        terms = [(int(column),) for column in scaling.kept]
+        terms = [(int(column),) for column in scaling.plain]
         moments = np.tile([0.0, 1.0], (len(terms), 1))
         factor = Factor.identity(len(terms))
     learned = Learned(path, terms, moments, scaling, screening, best, factor)
     if best > 0 and options.prune is not None:
         return _pruned(learned, X, labels, engine, options.prune)
     return learned
+
+
+def table_scaling(X: Float, options: LearningOptions) -> Scaling:
+    """The constants of a table's columns, or of a given metric where it has them."""
+    scaling = Scaling.of(X, options.standardize, options.clip, options.n_indicators)
+    return start_scaling(scaling, options.init)
 
 
 def _screened(candidates: Candidates, labels: Index, options: LearningOptions) -> Screening | None:

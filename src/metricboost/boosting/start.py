@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from .._typing import Float
@@ -20,7 +22,7 @@ def start_scaling(scaling: Scaling, init: Init) -> Scaling:
     used = sorted({j for term in init.columns for j in term})
     center, scale = scaling.center.copy(), scaling.scale.copy()
     center[used], scale[used] = init.center[used], init.scale[used]
-    return Scaling(center, scale, scaling.kept, init.clip)
+    return replace(scaling, center=center, scale=scale, clip=init.clip)
 
 
 def start_factor(candidates: Candidates, scaling: Scaling, init: Init) -> Factor:
@@ -29,7 +31,7 @@ def start_factor(candidates: Candidates, scaling: Scaling, init: Init) -> Factor
         return _from_metric(candidates, scaling, init)
     if isinstance(init, np.ndarray):
         return _from_matrix(init[np.ix_(scaling.kept, scaling.kept)])
-    return Factor.identity(candidates.n_columns) if init == "identity" else Factor.empty()
+    return Factor.identity(len(scaling.plain)) if init == "identity" else Factor.empty()
 
 
 def _from_matrix(W: Float) -> Factor:

@@ -28,11 +28,14 @@ class Candidates:
 
     The engine computes columns. This object remembers which terms there are and, once a term was
     drawn, its mean and deviation (an infinite one for a term that does not vary: its column is
-    zero and it is never chosen).
+    zero and it is never chosen). The plain distance is on the first ``n_plain`` columns.
     """
 
-    def __init__(self, X: Float, engine: Engine, max_degree: int) -> None:
+    def __init__(
+        self, X: Float, engine: Engine, max_degree: int, n_plain: int | None = None
+    ) -> None:
         self.X = X
+        self.n_plain = X.shape[1] if n_plain is None else n_plain
         self._Xt = np.ascontiguousarray(X.T)  # single columns are read from here
         self.engine = engine
         self.max_degree = max_degree

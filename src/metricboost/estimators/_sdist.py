@@ -109,8 +109,9 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes in the loss.
     missing : {"error", "impute"}, default="error"
-        "impute" fills missing values with the column's median and lets the fact that a value was
-        missing enter as a column of its own, named ``missing(...)``; both are kept in the metric.
+        "impute" fills missing values with the column's median. Where the share of missing values
+        differs between the classes, the fact that a value was missing can enter as a column of
+        its own, named ``missing(...)``. Both are kept in the metric.
     clip : float or None, default=3
         Standardised columns end at this many deviations, so that a few values far out do not own a
         column and its products; None is off, as is ``standardize=False``.
@@ -351,6 +352,7 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             standardize=self.standardize,
             init=check_init(self.init, table.X.shape[1], self.max_degree),
             clip=self.clip if self.standardize else None,
+            n_indicators=len(table.imputation.indicators) if table.imputation else 0,
         )
 
     def _cross_fit(self, table: Table, options: LearningOptions) -> CrossFit:
@@ -400,17 +402,16 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """One warning for each thing that was handled but that the user can change."""
         names = column_names(self, self.n_features_in_)
         names = names if imputation is None else imputation.names(names)
-        kept = crossfit.scaling.kept
+        screening, kept = crossfit.fits[0].screening, crossfit.scaling.kept
         k, smallest = options.boosting.n_neighbors, int(np.bincount(crossfit.labels).min())
         affordable = affordable_neighbors(crossfit.labels, k, options.boosting.multiclass)
         warn_about(names, kept, k, affordable, smallest)
         kappa = options.boosting.n_nonzero
-        screening = crossfit.fits[0].screening
         n_candidates = len(kept) + (len(screening.pairs) if screening else 0)
         panel = panel_size(options.boosting.max_features, n_candidates)
         if isinstance(kappa, int) and "n_nonzero" in self._given() and kappa > panel:
             _warn(f"n_nonzero={kappa}, but a step sees {panel} candidates: {panel} are used.")
-        if screening is not None and screening.n_screened < len(kept):
+        if screening is not None and screening.n_screened < len(crossfit.fits[0].scaling.kept):
             _warn(
                 f"Pairs were screened among the {screening.n_screened} columns that differ most, "
                 "not all, to bound the work; set screen_pairs to a number to screen all of them."
