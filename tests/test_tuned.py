@@ -92,8 +92,6 @@ def test_the_best_estimator_is_the_average_of_its_folds(fitted, xor):
     assert model.start_share_ == fitted.best_params_["start_share"]
     assert len(model._crossfit.fits) == 3
     X = xor[1][0]
-    for method in ("predict", "predict_proba", "predict_log_proba", "decision_function"):
-        assert_array_equal(getattr(fitted, method)(X), getattr(model, method)(X))
     assert_array_equal(fitted.transform(X), model.transform(X))
     assert_array_equal(fitted.feature_importances_, model.feature_importances_)
     assert_array_equal(fitted.kneighbors(X[:3])[1], model.kneighbors(X[:3])[1])
@@ -137,6 +135,51 @@ def test_scores_by_name(scoring, xor):
     if scoring == "error":
         assert model.best_score_ <= 0
         assert_allclose(model.best_estimator_.oob_score_, 1 + model.best_score_, atol=0.02)
+
+
+def test_predictions_blend_the_models(fitted, xor):
+    """The mean of their log odds; probabilities and classes follow from it."""
+    X = xor[1][0]
+    models = fitted.estimators_
+    assert models[0] is fitted.best_estimator_
+    assert 1 < len(models) <= 6
+    mean = np.mean([model.decision_function(X) for model in models], axis=0)
+    assert_allclose(fitted.decision_function(X), mean)
+    assert_allclose(fitted.predict_proba(X)[:, 1], 1 / (1 + np.exp(-mean)))
+    assert_allclose(fitted.predict_log_proba(X), np.log(fitted.predict_proba(X)))
+    assert_array_equal(fitted.predict(X), fitted.classes_[(mean > 0).astype(int)])
+
+
+def test_blended_models_are_of_different_kinds_and_none_is_clearly_worse(fitted):
+    kinds = [
+        (model.max_degree, type(model.rule_), np.ceil(2 * model.start_share_))
+        for model in fitted.estimators_
+    ]
+    assert len(set(kinds)) == len(kinds)
+    results = fitted.cv_results_
+    folds = [results[f"split{j}_test_score"][fitted.best_index_] for j in range(3)]
+    least = fitted.best_score_ - np.std(folds, ddof=1) / np.sqrt(3)
+    rules = {repr(model.rule_) for model in fitted.estimators_}
+    close = [p["rule"] for p, s in zip(results["params"], results["mean_test_score"]) if s >= least]
+    assert rules <= set(close)
+
+
+@pytest.mark.parametrize("alone", [{"n_blended": 1}, {"one_standard_error": True}])
+def test_one_model_predicts_by_itself(alone, xor):
+    model = search(**alone).fit(*xor[0])
+    X = xor[1][0]
+    assert model.estimators_ == [model.best_estimator_]
+    for method in ("predict", "predict_proba", "decision_function"):
+        assert_allclose(getattr(model, method)(X), getattr(model.best_estimator_, method)(X))
+
+
+def test_more_classes_are_blended_too():
+    X, y = load_iris(return_X_y=True)
+    model = search().fit(X, y)
+    p = model.predict_proba(X)
+    assert_allclose(p.sum(axis=1), 1.0)
+    assert model.decision_function(X).shape == p.shape == (150, 3)
+    assert_array_equal(model.predict(X), p.argmax(axis=1))
 
 
 def test_one_standard_error_is_sparser(xor):

@@ -174,11 +174,15 @@ def best_variants(found: Sequence[Scored]) -> list[Variant]:
     """The best variant without, with some and with nothing but the start metric."""
     groups: dict[int, Scored] = {}
     for scored in found:
-        share = scored.variant.share
-        group = 0 if share == 0 else 2 if share == 1 else 1
+        group = _columns_group(scored.variant)
         if group not in groups or scored.score > groups[group].score:
             groups[group] = scored
     return [groups[group].variant for group in sorted(groups)]
+
+
+def _columns_group(variant: Variant) -> int:
+    """0 for the learned columns alone, 1 for all of them beside, 2 for all of them alike."""
+    return 0 if variant.share == 0 else 2 if variant.share == 1 else 1
 
 
 def of_classifier(found: Sequence[Scored], classifier: str) -> list[Scored]:
@@ -190,7 +194,29 @@ def of_classifier(found: Sequence[Scored], classifier: str) -> list[Scored]:
 
 def simplest_within_one_error(found: Sequence[Scored]) -> Scored:
     """The fewest variables among those not worse than the best by more than a standard error."""
+    close = _within_one_error(found)
+    return min(close, key=lambda scored: (scored.n_variables, -scored.score))
+
+
+def to_blend(found: Sequence[Sequence[Scored]], most: int) -> list[tuple[int, Scored]]:
+    """The best of each kind that is within one standard error of the best of all, with its number.
+
+    ``found`` has one list per configuration. A kind is a configuration, a sort of readout and
+    whether all columns are in: candidates of one kind make much the same errors, those of different
+    kinds do not, so that averaging them helps.
+    """
+    close = {id(scored) for scored in _within_one_error([s for part in found for s in part])}
+    numbered = [(i, scored) for i, part in enumerate(found) for scored in part]
+    leaders: dict[tuple[int, type, int], tuple[int, Scored]] = {}
+    for i, scored in sorted(numbered, key=lambda pair: -pair[1].score):
+        kind = i, type(scored.rule), _columns_group(scored.variant)
+        if id(scored) in close:
+            leaders.setdefault(kind, (i, scored))
+    return list(leaders.values())[:most]
+
+
+def _within_one_error(found: Sequence[Scored]) -> list[Scored]:
+    """Those not worse than the best by more than the standard error of its score."""
     best = max(found, key=lambda scored: scored.score)
     error = float(np.std(best.scores, ddof=1)) / np.sqrt(len(best.scores))
-    close = [scored for scored in found if scored.score >= best.score - error]
-    return min(close, key=lambda scored: (scored.n_variables, -scored.score))
+    return [scored for scored in found if scored.score >= best.score - error]

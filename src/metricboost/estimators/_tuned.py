@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed, effective_n_jobs
+from scipy.special import log_softmax
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, _fit_context, clone
 from sklearn.model_selection import ParameterGrid, check_cv
@@ -29,6 +30,7 @@ from ..boosting.tuning import (
     learn_timed,
     of_classifier,
     simplest_within_one_error,
+    to_blend,
 )
 from ._classifier import SDistClassifier
 from ._progress import Counter
@@ -61,8 +63,12 @@ class SDistClassifierCV(ClassifierMixin, TransformerMixin, BaseEstimator):  # ty
     Only the parameters of ``param_grid`` need fits. Where a path stops (the paper's lambda_C and a
     few more places), how many variables stay, the share of the plain distance and the readout are
     all read off the same fits, a few dozen variants of each. The rows left out play no part in
-    scaling, screening or selection. The final model averages the metrics of the best
-    configuration's folds, so nothing is fitted again.
+    scaling, screening or selection. A model averages the metrics of a configuration's folds, so
+    nothing is fitted again.
+
+    Predictions average the log odds of the best model and of up to ``n_blended - 1`` others that
+    the folds cannot tell from it. ``metric_`` and all that explains is the best model's;
+    ``n_blended=1`` predicts by it alone.
 
     Parameters
     ----------
@@ -81,9 +87,13 @@ class SDistClassifierCV(ClassifierMixin, TransformerMixin, BaseEstimator):  # ty
         What is best: the Brier score (it sees more than errors do where rows are few), the share
         of errors, the log loss, or any scorer of scikit-learn, such as "roc_auc".
     one_standard_error : bool, default=False
-        Take the metric with the fewest variables that is within one standard error of the best.
+        Take the metric with the fewest variables that is within one standard error of the best,
+        and predict by it alone.
+    n_blended : int, default=6
+        The most models to blend. Each is the best of its kind (configuration, sort of readout,
+        with all columns or without) and within one standard error of the best.
     refit : bool, default=True
-        Make ``best_estimator_``.
+        Make ``best_estimator_`` and ``estimators_``.
     random_state : int, RandomState instance or None, default=None
         Seed of the fits and of ``n_iter``.
     n_jobs : int or None, default=None
@@ -94,6 +104,8 @@ class SDistClassifierCV(ClassifierMixin, TransformerMixin, BaseEstimator):  # ty
     Attributes
     ----------
     best_estimator_ : SDistClassifier
+    estimators_ : list of SDistClassifier
+        The models whose log odds are averaged, ``best_estimator_`` first.
     best_params_ : dict
         The parameters of the best configuration, and what was read off its fits: ``start_share``,
         ``recurrences``, ``size``, ``steps``, ``penalty`` and ``rule``.
@@ -123,6 +135,7 @@ class SDistClassifierCV(ClassifierMixin, TransformerMixin, BaseEstimator):  # ty
         "cv": ["cv_object"],
         "scoring": [str, callable],
         "one_standard_error": ["boolean"],
+        "n_blended": [Interval(Integral, 1, None, closed="left")],
         "refit": ["boolean"],
         "random_state": ["random_state"],
         "n_jobs": [None, Integral],
@@ -137,6 +150,7 @@ class SDistClassifierCV(ClassifierMixin, TransformerMixin, BaseEstimator):  # ty
         cv: Any = 5,
         scoring: Any = "brier",
         one_standard_error: bool = False,
+        n_blended: int = 6,
         refit: bool = True,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -148,6 +162,7 @@ class SDistClassifierCV(ClassifierMixin, TransformerMixin, BaseEstimator):  # ty
         self.cv = cv
         self.scoring = scoring
         self.one_standard_error = one_standard_error
+        self.n_blended = n_blended
         self.refit = refit
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -183,7 +198,10 @@ class SDistClassifierCV(ClassifierMixin, TransformerMixin, BaseEstimator):  # ty
         tried = self._search(base, table, splits, self._configurations(random))
         self._set_results(tried)
         if self.refit:
-            self.best_estimator_ = self._made(base, table)
+            self.estimators_ = [
+                self._made(base, table, tried[i], scored) for i, scored in self._blended(tried)
+            ]
+            self.best_estimator_ = self.estimators_[0]
         return self
 
     def _remember(self, base: SDistClassifier) -> None:
@@ -291,11 +309,21 @@ class SDistClassifierCV(ClassifierMixin, TransformerMixin, BaseEstimator):  # ty
         }
         self.best_params_ = params[self.best_index_]
         self.best_score_ = float(mean[self.best_index_])
-        self._best = rows[self.best_index_]
 
-    def _made(self, base: SDistClassifier, table: Table) -> SDistClassifier:
-        """The best configuration's metrics, averaged, with the best readout."""
-        configuration, scored = self._best
+    def _blended(self, tried: list[Configuration]) -> list[tuple[int, Scored]]:
+        """The models to make, with the numbers of their configurations; the best comes first."""
+        numbered = [(i, scored) for i, one in enumerate(tried) for scored in one.found]
+        best = numbered[self.best_index_]
+        if self.one_standard_error:
+            return [best]
+        chosen = to_blend([one.found for one in tried], int(self.n_blended))
+        others = [pair for pair in chosen if pair[1] is not best[1]]
+        return [best, *others][: int(self.n_blended)]
+
+    def _made(
+        self, base: SDistClassifier, table: Table, configuration: Configuration, scored: Scored
+    ) -> SDistClassifier:
+        """A configuration's metrics, averaged, with a readout."""
         model = clone(base).set_params(**configuration.params)
         self._remember_in(model)
         model._candidate = scored.candidate
@@ -334,19 +362,29 @@ class SDistClassifierCV(ClassifierMixin, TransformerMixin, BaseEstimator):  # ty
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The predicted class of every row."""
-        return self._best_model().predict(X)
+        return self._best_model()._labels(self._log_odds(X))
 
     def predict_proba(self, X: Any) -> Float:
         """Class probabilities, calibrated on rows out of fold."""
-        return self._best_model().predict_proba(X)
+        result: Float = np.exp(self.predict_log_proba(X))
+        return result
 
     def predict_log_proba(self, X: Any) -> Float:
         """Logarithms of ``predict_proba``."""
-        return self._best_model().predict_log_proba(X)
+        result: Float = log_softmax(self._log_odds(X), axis=1)
+        return result
 
     def decision_function(self, X: Any) -> Float:
-        """Calibrated log odds."""
-        return self._best_model().decision_function(X)
+        """Calibrated log odds: of ``classes_[1]`` where there are two classes, else of each."""
+        log_odds = self._log_odds(X)
+        return log_odds[:, 1] - log_odds[:, 0] if len(self.classes_) == 2 else log_odds
+
+    def _log_odds(self, X: Any) -> Float:
+        """The mean of the models' log probabilities: log odds up to a constant of the row."""
+        self._best_model()
+        parts = [log_softmax(model._log_odds(X), axis=1) for model in self.estimators_]
+        result: Float = np.mean(parts, axis=0)
+        return result
 
     def transform(self, X: Any) -> Float:
         """Embed rows under the best metric."""
@@ -371,7 +409,7 @@ class SDistClassifierCV(ClassifierMixin, TransformerMixin, BaseEstimator):  # ty
         return self._best_model().kneighbors(X, n_neighbors, return_distance)
 
     def staged_predict(self, X: Any) -> Iterator[npt.NDArray[Any]]:
-        """The predictions after each accepted step of the best configuration's fits."""
+        """The best model's predictions after each accepted step of its fits."""
         return self._best_model().staged_predict(X)
 
 
