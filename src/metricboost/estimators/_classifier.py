@@ -85,7 +85,7 @@ class SDistClassifier(ClassifierMixin, SDist):  # type: ignore[misc]
         n_nonzero: int | float = 16,
         learning_rate: float = 0.1,
         subsample: float = 0.5,
-        max_features: int | float | str | None = None,
+        max_features: int | float | str | None = "auto",
         max_degree: int = 2,
         refresh_every: int | None = 10,
         complexity_penalty: float = 0.0,

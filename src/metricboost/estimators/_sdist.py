@@ -41,6 +41,9 @@ from ._validation import (
     warn_about,
 )
 
+#: Candidates that a step sees at most by default, where there are not as many columns.
+MOST_CANDIDATES = 4096
+
 
 @dataclass(frozen=True)
 class Table:
@@ -79,8 +82,10 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Shrinkage of every step (nu).
     subsample : float, default=0.5
         Share of the rows a step learns from (eta), drawn without replacement.
-    max_features : None, "sqrt", int or float, default=None
-        How many candidate terms a step sees, drawn at random; None for all of them.
+    max_features : "auto", None, "sqrt", int or float, default="auto"
+        How many candidate terms a step sees, drawn at random; None for all of them. "auto" stops
+        at 4096, or at twice the number of columns where that is more: where most columns are
+        useful their products are many, and a step that sees some of them does as well.
     max_degree : int, default=2
         The highest degree of a product of columns; 1 learns a linear metric.
     refresh_every : int or None, default=10
@@ -199,7 +204,7 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         "subsample": [Interval(Real, 0, 1, closed="right")],
         "max_features": [
             None,
-            StrOptions({"sqrt"}),
+            StrOptions({"auto", "sqrt"}),
             Interval(Integral, 1, None, closed="left"),
             Interval(Real, 0, 1, closed="right"),
         ],
@@ -235,7 +240,7 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         n_nonzero: int | float = 16,
         learning_rate: float = 0.1,
         subsample: float = 0.5,
-        max_features: int | float | str | None = None,
+        max_features: int | float | str | None = "auto",
         max_degree: int = 2,
         refresh_every: int | None = 10,
         complexity_penalty: float = 0.0,
@@ -337,7 +342,7 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             n_nonzero=_int_or_float(self.n_nonzero),
             learning_rate=float(self.learning_rate),
             subsample=float(self.subsample),
-            max_features=_int_or_float(self.max_features),
+            max_features=self._max_features(table.X.shape[1]),
             refresh_every=self.refresh_every,
             oob_gate=self.oob_gate,
             seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
@@ -354,6 +359,11 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             clip=self.clip if self.standardize else None,
             n_indicators=len(table.imputation.indicators) if table.imputation else 0,
         )
+
+    def _max_features(self, n_columns: int) -> Any:
+        if self.max_features == "auto":
+            return max(MOST_CANDIDATES, 2 * n_columns)
+        return _int_or_float(self.max_features)
 
     def _cross_fit(self, table: Table, options: LearningOptions) -> CrossFit:
         line = ProgressLine(options.boosting.max_iter) if self.verbose else None
