@@ -426,6 +426,21 @@ def test_expansion_is_the_literal_one() -> None:
     assert np.allclose(candidates.columns(np.arange(len(candidates))), features.phi(), atol=1e-12)
 
 
+def test_products_stop_at_the_most_candidates() -> None:
+    """The first of them are the same; terms that are added by name are not counted out."""
+    X = np.random.default_rng(0).normal(size=(9, 4))
+    free, capped = candidates_of(X, 2), Candidates(X, ENGINE, 2, most=7)
+    for candidates in (free, capped):
+        candidates.expand([0], [0])
+        candidates.expand([2, 1], [0, 2, 1])
+    assert len(free) > len(capped) == 7
+    assert terms_of(capped) == terms_of(free)[:7]
+    capped.add([(3, 3)])
+    assert terms_of(capped)[7:] == [(3, 3)]
+    capped.expand([3], [0, 1, 2, 3])
+    assert len(capped) == 8
+
+
 def test_degree_one_never_expands() -> None:
     candidates = candidates_of(np.eye(4), 1)
     candidates.expand([0, 1], [0, 1, 2])

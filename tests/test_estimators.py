@@ -823,3 +823,17 @@ def test_examples_run(module):
     result = doctest.testmod(module)
     assert result.attempted > 0
     assert result.failed == 0
+
+
+def test_how_many_candidates_there_may_be_by_default(monkeypatch):
+    """No more products than fit, but always room for as many as there are columns."""
+    X, y = make_xor(120, 6, informative=1.0, random_state=0)
+    everything = sdist(SDist, max_features=None, oob_gate=None, prune=None).fit(X, y)
+    most = max(step.n_candidates for step in everything._crossfit.fits[0].path.steps)
+    assert most > 12
+    monkeypatch.setattr(_sdist, "MOST_CANDIDATES", 3)
+    few = sdist(SDist, oob_gate=None, prune=None).fit(X, y)
+    assert max(step.n_candidates for step in few._crossfit.fits[0].path.steps) == 12
+    monkeypatch.undo()
+    same = sdist(SDist, oob_gate=None, prune=None).fit(X, y)
+    assert_array_equal(same.transform(X), everything.transform(X))

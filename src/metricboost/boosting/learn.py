@@ -33,6 +33,7 @@ class LearningOptions:
     init: Init
     clip: float | None = None
     n_indicators: int = 0
+    max_candidates: int | None = None
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,9 @@ def learn(
     scaling = informed(table_scaling(X, options), X, labels)
     if not len(scaling.kept):
         raise ValueError("All columns are constant: there is nothing to learn a distance from.")
-    candidates = Candidates(scaling.apply(X), engine, options.max_degree, len(scaling.plain))
+    candidates = Candidates(
+        scaling.apply(X), engine, options.max_degree, len(scaling.plain), options.max_candidates
+    )
     start = start_factor(candidates, scaling, options.init)
     screening = _screened(candidates, labels, options)
     path = boost(candidates, labels, sample_weight, start, options.boosting, watch)

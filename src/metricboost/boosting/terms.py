@@ -9,6 +9,7 @@ computed only when it is needed. A product is standardised with its training mea
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 import numpy as np
@@ -28,13 +29,20 @@ class Candidates:
 
     The engine computes columns. This object remembers which terms there are and, once a term was
     drawn, its mean and deviation (an infinite one for a term that does not vary: its column is
-    zero and it is never chosen). The plain distance is on the first ``n_plain`` columns.
+    zero and it is never chosen). The plain distance is on the first ``n_plain`` columns. Once there
+    are ``most`` candidates, no more products are made.
     """
 
     def __init__(
-        self, X: Float, engine: Engine, max_degree: int, n_plain: int | None = None
+        self,
+        X: Float,
+        engine: Engine,
+        max_degree: int,
+        n_plain: int | None = None,
+        most: int | None = None,
     ) -> None:
         self.X = X
+        self.most = sys.maxsize if most is None else most
         self.n_plain = X.shape[1] if n_plain is None else n_plain
         self._Xt = np.ascontiguousarray(X.T)  # single columns are read from here
         self.engine = engine
@@ -74,20 +82,22 @@ class Candidates:
 
     def expand(self, new: Sequence[int], selected: Sequence[int]) -> None:
         """The paper's S (x) A: products of the newly selected with all selected terms."""
-        if self.max_degree == 1:
+        if self.max_degree == 1 or len(self) >= self.most:
             return
         a, s = self.factors[list(new)], self.factors[list(selected)]
         degree_a, degree_s = (a < self.n_columns).sum(axis=1), (s < self.n_columns).sum(axis=1)
         i, j = np.nonzero(degree_a[:, None] + degree_s <= self.max_degree)
         both = np.concatenate([a[i], s[j]], axis=1)
         both.sort(axis=1)  # the padding is larger than any column number
-        self._append(both[:, : self.max_degree])
+        self._append(both[:, : self.max_degree], self.most)
 
-    def _append(self, factors: Rows) -> None:
-        """Append the rows that are new, in order."""
+    def _append(self, factors: Rows, most: int = sys.maxsize) -> None:
+        """Append the rows that are new, in order, as long as there are not too many."""
         fresh: list[int] = []
         number = len(self)
         for i, key in enumerate(self._keys(factors)):
+            if number >= most:
+                break
             if key not in self._seen:
                 self._seen[key] = number
                 number += 1

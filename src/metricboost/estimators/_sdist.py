@@ -41,7 +41,7 @@ from ._validation import (
     warn_about,
 )
 
-#: Candidates that a step sees at most by default, where there are not as many columns.
+#: Products are made until there are so many candidates, or twice as many as columns: a step's cost.
 MOST_CANDIDATES = 4096
 
 
@@ -83,9 +83,9 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     subsample : float, default=0.5
         Share of the rows a step learns from (eta), drawn without replacement.
     max_features : "auto", None, "sqrt", int or float, default="auto"
-        How many candidate terms a step sees, drawn at random; None for all of them. "auto" stops
-        at 4096, or at twice the number of columns where that is more: where most columns are
-        useful their products are many, and a step that sees some of them does as well.
+        How many candidate terms a step sees, drawn at random; None for all of them. "auto" sees
+        all, but makes no more products once there are 4096 candidates, or twice as many as columns
+        where that is more.
     max_degree : int, default=2
         The highest degree of a product of columns; 1 learns a linear metric.
     refresh_every : int or None, default=10
@@ -336,13 +336,14 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return hasattr(self, "metric_")
 
     def _options(self, table: Table) -> LearningOptions:
+        everything = self.max_features == "auto"
         boosting = BoostingOptions(
             max_iter=int(self.max_iter),
             n_neighbors=int(self.n_neighbors),
             n_nonzero=_int_or_float(self.n_nonzero),
             learning_rate=float(self.learning_rate),
             subsample=float(self.subsample),
-            max_features=self._max_features(table.X.shape[1]),
+            max_features=None if everything else _int_or_float(self.max_features),
             refresh_every=self.refresh_every,
             oob_gate=self.oob_gate,
             seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
@@ -358,12 +359,8 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             init=check_init(self.init, table.X.shape[1], self.max_degree),
             clip=self.clip if self.standardize else None,
             n_indicators=len(table.imputation.indicators) if table.imputation else 0,
+            max_candidates=max(MOST_CANDIDATES, 2 * table.X.shape[1]) if everything else None,
         )
-
-    def _max_features(self, n_columns: int) -> Any:
-        if self.max_features == "auto":
-            return max(MOST_CANDIDATES, 2 * n_columns)
-        return _int_or_float(self.max_features)
 
     def _cross_fit(self, table: Table, options: LearningOptions) -> CrossFit:
         line = ProgressLine(options.boosting.max_iter) if self.verbose else None
