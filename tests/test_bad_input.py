@@ -846,3 +846,11 @@ def test_duplicated_columns(cls, X, y):
     single = sdist(cls).fit(X, y).feature_importances_
     shared = model.feature_importances_.reshape(3, 5).sum(axis=0)
     assert set(np.argsort(-shared)[:2]) == set(np.argsort(-single)[:2])
+
+
+@pytest.mark.parametrize("cls", [SDist, SDistClassifier])
+def test_warnings_point_to_the_line_that_called_fit(cls):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    with pytest.warns(UserWarning, match="Constant column") as found:
+        cls(random_state=0, max_iter=2).fit(np.c_[X, np.ones(60)], np.arange(60) % 2)
+    assert {warning.filename for warning in found} == {__file__}

@@ -17,8 +17,8 @@ from scipy.optimize import check_grad, minimize
 from scipy.special import logsumexp, softmax
 
 from metricboost.boosting import calibration
-from metricboost.boosting.calibration import PRIOR_ROWS, Calibration, calibrate
-from metricboost.boosting.choosing import brier, errors
+from metricboost.selection.calibration import PRIOR_ROWS, Calibration, calibrate
+from metricboost.selection.choosing import brier, errors
 
 Array = npt.NDArray[Any]
 

@@ -13,9 +13,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 
 from metricboost import SDist, SDistClassifier
-from metricboost.boosting import choosing, crossfit
-from metricboost.boosting.calibration import Calibration, calibrate
-from metricboost.boosting.choosing import (
+from metricboost.boosting.scaling import Scaling
+from metricboost.datasets import make_xor
+from metricboost.selection import choosing, crossfit
+from metricboost.selection.calibration import Calibration, calibrate
+from metricboost.selection.choosing import (
     TO_KEEP_MORE,
     TO_TAKE_ALL,
     Candidate,
@@ -26,10 +28,8 @@ from metricboost.boosting.choosing import (
     variants,
     with_share,
 )
-from metricboost.boosting.crossfit import Variant, learn_fold
-from metricboost.boosting.readouts import Margin, Training, evidence
-from metricboost.boosting.scaling import Scaling
-from metricboost.datasets import make_xor
+from metricboost.selection.crossfit import Variant, learn_fold
+from metricboost.selection.readouts import Margin, Training, evidence
 
 BOTH = pytest.mark.parametrize("cls", [SDist, SDistClassifier])
 QUIET = pytest.mark.filterwarnings("ignore::UserWarning")

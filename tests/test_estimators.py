@@ -11,12 +11,12 @@ from scipy.spatial.distance import cdist
 from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
 
 from metricboost import SDist, SDistClassifier, SparseMetric
-from metricboost.boosting.calibration import calibrate
-from metricboost.boosting.readouts import Margin
 from metricboost.datasets import make_double_ring, make_madelon, make_xor
 from metricboost.engines import native_available
-from metricboost.estimators import _classifier, _sdist
+from metricboost.estimators import _classifier, _options, _sdist
 from metricboost.inspection import ScreenedPairs
+from metricboost.selection.calibration import calibrate
+from metricboost.selection.readouts import Margin
 
 BOTH = pytest.mark.parametrize("cls", [SDist, SDistClassifier])
 CLASSIFIERS = pytest.mark.parametrize(
@@ -831,7 +831,7 @@ def test_how_many_candidates_there_may_be_by_default(monkeypatch):
     everything = sdist(SDist, max_features=None, oob_gate=None, prune=None).fit(X, y)
     most = max(step.n_candidates for step in everything._crossfit.fits[0].path.steps)
     assert most > 12
-    monkeypatch.setattr(_sdist, "MOST_CANDIDATES", 3)
+    monkeypatch.setattr(_options, "MOST_CANDIDATES", 3)
     few = sdist(SDist, oob_gate=None, prune=None).fit(X, y)
     assert max(step.n_candidates for step in few._crossfit.fits[0].path.steps) == 12
     monkeypatch.undo()

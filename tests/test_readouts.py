@@ -16,9 +16,10 @@ from scipy.spatial.distance import cdist, pdist
 from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 
-from metricboost.boosting import readouts
-from metricboost.boosting.choosing import CLASSIFIERS, HULLS, default_rules
-from metricboost.boosting.readouts import (
+from metricboost.engines import get_engine, native_available
+from metricboost.selection import readouts
+from metricboost.selection.choosing import CLASSIFIERS, HULLS, default_rules
+from metricboost.selection.readouts import (
     Hull,
     Kernel,
     Margin,
@@ -30,7 +31,6 @@ from metricboost.boosting.readouts import (
     evidence,
     median_squared,
 )
-from metricboost.engines import get_engine, native_available
 
 Array = npt.NDArray[Any]
 ENGINE = get_engine("auto")

@@ -14,11 +14,11 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from metricboost import SDistClassifier, SDistClassifierCV
-from metricboost.boosting.choosing import out_of_fold
-from metricboost.boosting.crossfit import Variant
-from metricboost.boosting.readouts import Margin
-from metricboost.boosting.tuning import cheap_variants
 from metricboost.datasets import make_madelon, make_xor
+from metricboost.selection.choosing import out_of_fold
+from metricboost.selection.crossfit import Variant
+from metricboost.selection.readouts import Margin
+from metricboost.selection.tuning import cheap_variants
 
 GRID = {"max_degree": [1, 2]}
 

@@ -14,12 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from .._typing import Float
-from ..boosting.choosing import CLASSIFIERS, Candidate, candidates, choose, default_rules
-from ..boosting.crossfit import CrossFit, Variant
 from ..boosting.neighborhoods import nearest
-from ..boosting.readouts import Readout, Training
 from ..imputation import Imputation
 from ..metric import SparseMetric
+from ..selection.choosing import CLASSIFIERS, Candidate, candidates, choose, default_rules
+from ..selection.crossfit import CrossFit, Variant
+from ..selection.readouts import Readout, Training
 from ._sdist import SDist
 
 

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import get_scorer
 
 from .._typing import Float, Index
-from ..boosting.choosing import brier, errors
+from ..selection.choosing import brier, errors
 
 #: Scores that need no scorer: the Brier score, the share of errors, the log loss.
 OWN_SCORES = ("brier", "error", "loss")

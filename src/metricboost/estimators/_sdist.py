@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -13,51 +12,31 @@ import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
-from sklearn.utils import ClassifierTags, check_random_state
+from sklearn.utils import ClassifierTags
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from .._typing import Float, Index
-from ..boosting import BoostingOptions, LearningOptions
-from ..boosting.choosing import candidates, choose, default_rules, variants, with_share
-from ..boosting.crossfit import CrossFit, Variant, cross_fit
-from ..boosting.draws import panel_size
-from ..boosting.neighborhoods import affordable_neighbors
+from .._typing import Float
+from ..boosting import LearningOptions
 from ..boosting.path import Path
 from ..engines import ENGINES, Engine, get_engine
 from ..imputation import Imputation
 from ..metric import SparseMetric
+from ..selection.choosing import candidates, choose, default_rules, variants, with_share
+from ..selection.crossfit import CrossFit, Variant, cross_fit
+from ._options import Table, learning_options
 from ._progress import ProgressLine
 from ._validation import (
     check_classes,
-    check_init,
     check_scales,
     check_table,
     check_training,
     check_weights,
     column_names,
     refuse_overflow,
-    warn_about,
 )
-
-#: Products are made until there are so many candidates, or twice as many as columns: a step's cost.
-MOST_CANDIDATES = 4096
-
-
-@dataclass(frozen=True)
-class Table:
-    """Data as the boosting rooms take it; ``X`` is imputed already.
-
-    Of the ``n_rows`` that were given these are the ``rows`` that have a weight.
-    """
-
-    X: Float
-    labels: Index
-    weight: Float
-    imputation: Imputation | None
-    rows: Index
-    n_rows: int
+from ._warnings import warn_about_fit
 
 
 class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -313,7 +292,7 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         table = self._prepared(X, y, sample_weight)
         options = self._options(table)
         crossfit = self._cross_fit(table, options)
-        self._warn(crossfit, options, table.imputation)
+        warn_about_fit(self, crossfit, options, table.imputation)
         self._set_fitted(crossfit, self._chosen(crossfit), table.imputation)
         return self
 
@@ -336,31 +315,7 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return hasattr(self, "metric_")
 
     def _options(self, table: Table) -> LearningOptions:
-        everything = self.max_features == "auto"
-        boosting = BoostingOptions(
-            max_iter=int(self.max_iter),
-            n_neighbors=int(self.n_neighbors),
-            n_nonzero=_int_or_float(self.n_nonzero),
-            learning_rate=float(self.learning_rate),
-            subsample=float(self.subsample),
-            max_features=None if everything else _int_or_float(self.max_features),
-            refresh_every=self.refresh_every,
-            oob_gate=self.oob_gate,
-            seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
-            multiclass=self.multiclass,  # type: ignore[arg-type]
-        )
-        return LearningOptions(
-            boosting=boosting,
-            max_degree=int(self.max_degree),
-            screen_pairs=self.screen_pairs,  # type: ignore[arg-type]
-            prune=self.prune,  # type: ignore[arg-type]
-            complexity_penalty=float(self.complexity_penalty),
-            standardize=self.standardize,
-            init=check_init(self.init, table.X.shape[1], self.max_degree),
-            clip=self.clip if self.standardize else None,
-            n_indicators=len(table.imputation.indicators) if table.imputation else 0,
-            max_candidates=max(MOST_CANDIDATES, 2 * table.X.shape[1]) if everything else None,
-        )
+        return learning_options(self, table)
 
     def _cross_fit(self, table: Table, options: LearningOptions) -> CrossFit:
         line = ProgressLine(options.boosting.max_iter) if self.verbose else None
@@ -402,39 +357,6 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _engine(self) -> Engine:
         return get_engine(self.engine, effective_n_jobs(self.n_jobs))
-
-    def _warn(
-        self, crossfit: CrossFit, options: LearningOptions, imputation: Imputation | None
-    ) -> None:
-        """One warning for each thing that was handled but that the user can change."""
-        names = column_names(self, self.n_features_in_)
-        names = names if imputation is None else imputation.names(names)
-        screening, kept = crossfit.fits[0].screening, crossfit.scaling.kept
-        k, smallest = options.boosting.n_neighbors, int(np.bincount(crossfit.labels).min())
-        affordable = affordable_neighbors(crossfit.labels, k, options.boosting.multiclass)
-        warn_about(names, kept, k, affordable, smallest)
-        kappa = options.boosting.n_nonzero
-        n_candidates = len(kept) + (len(screening.pairs) if screening else 0)
-        panel = panel_size(options.boosting.max_features, n_candidates)
-        if isinstance(kappa, int) and "n_nonzero" in self._given() and kappa > panel:
-            _warn(f"n_nonzero={kappa}, but a step sees {panel} candidates: {panel} are used.")
-        if screening is not None and screening.n_screened < len(crossfit.fits[0].scaling.kept):
-            _warn(
-                f"Pairs were screened among the {screening.n_screened} columns that differ most, "
-                "not all, to bound the work; set screen_pairs to a number to screen all of them."
-            )
-        if not any(fit.best_iter for fit in crossfit.fits):
-            _warn(
-                "No step was accepted, so the metric is the one it started from: the classes do "
-                "not differ by more than noise, or there are too few rows. Lower oob_gate to "
-                "accept weaker evidence."
-            )
-
-    def _given(self) -> set[str]:
-        """The parameters that differ from their defaults."""
-        defaults = type(self)().get_params(deep=False)
-        return {name for name, value in self.get_params(deep=False).items()
-                if value is not defaults[name] and not _same(value, defaults[name])}  # fmt: skip
 
     def _set_fitted(
         self, crossfit: CrossFit, variant: Variant, imputation: Imputation | None
@@ -562,18 +484,3 @@ def path_table(paths: Sequence[Path]) -> npt.NDArray[Any]:
                 factor.matrix.shape[1], step.n_terms, step.refreshed,
             ))  # fmt: skip
     return np.array(rows, dtype=fields)
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, UserWarning, stacklevel=6)
-
-
-def _same(a: Any, b: Any) -> bool:
-    return isinstance(a, int | float | str) and isinstance(b, int | float | str) and a == b
-
-
-def _int_or_float(value: Any) -> Any:
-    """Integers of any kind as int (a number), other reals as float (a share)."""
-    if isinstance(value, Integral):
-        return int(value)
-    return float(value) if isinstance(value, Real) else value

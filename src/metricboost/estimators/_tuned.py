@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import delayed, effective_n_jobs
 from scipy.special import log_softmax
-from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, _fit_context, clone
 from sklearn.model_selection import ParameterGrid, check_cv
 from sklearn.utils import check_random_state
@@ -19,9 +17,8 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Float, Index
-from ..boosting import LearningOptions
-from ..boosting.crossfit import CrossFit, Fold, over_folds
-from ..boosting.tuning import (
+from ..selection.crossfit import CrossFit
+from ..selection.tuning import (
     FINALISTS,
     MOST_KERNEL_ROWS,
     Scored,
@@ -33,9 +30,9 @@ from ..boosting.tuning import (
     to_blend,
 )
 from ._classifier import SDistClassifier
-from ._progress import Counter
+from ._options import Table
 from ._scoring import FoldScorer
-from ._sdist import Table
+from ._search import Configuration, Tasks, among_weighted, over_splits, results
 
 #: What the default search tries: the degree of the terms, and how far out values may lie.
 DEFAULT_GRID: Mapping[str, Sequence[Any]] = {"max_degree": [1, 2], "clip": [1.5, 3.0]}
@@ -45,16 +42,6 @@ NEED_FITS = (
     "max_degree", "refresh_every", "oob_gate", "screen_pairs", "init", "standardize", "clip",
     "multiclass",
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Configuration:
-    """Parameters with their fits, one for each fold, and all that was read off them."""
-
-    params: dict[str, Any]
-    crossfit: CrossFit
-    seconds: list[float]
-    found: list[Scored]
 
 
 class SDistClassifierCV(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -227,7 +214,10 @@ class SDistClassifierCV(ClassifierMixin, TransformerMixin, BaseEstimator):  # ty
         """The folds over the rows that have a weight; given ones number all rows."""
         folds = check_cv(self.cv, table.labels, classifier=True)
         if isinstance(self.cv, Iterable):
-            splits = [(_among(table, kept), _among(table, out)) for kept, out in folds.split()]
+            splits = [
+                (among_weighted(table, kept), among_weighted(table, out))
+                for kept, out in folds.split()
+            ]
         else:
             splits = list(folds.split(table.X, table.labels))
         for kept, _ in splits:
@@ -255,7 +245,7 @@ class SDistClassifierCV(ClassifierMixin, TransformerMixin, BaseEstimator):  # ty
             one = clone(base).set_params(**params)
             one._validate_params()
             options.append(one._options(table))
-        run = _Run(n_jobs, Counter("fits") if self.verbose else None)
+        run = Tasks(n_jobs, "fits" if self.verbose else None)
         fits = run(
             delayed(learn_timed)(table.X, table.labels, table.weight, engine, option, kept, fold)
             for option in options
@@ -263,7 +253,9 @@ class SDistClassifierCV(ClassifierMixin, TransformerMixin, BaseEstimator):  # ty
         )
         n = len(splits)
         crossfits = [
-            _over(table, engine, option, splits, [fit for fit, _ in fits[i * n : (i + 1) * n]])
+            over_splits(
+                table, engine, option, splits, [fit for fit, _ in fits[i * n : (i + 1) * n]]
+            )
             for i, option in enumerate(options)
         ]
         seconds = [[s for _, s in fits[i * n : (i + 1) * n]] for i in range(len(options))]
@@ -275,39 +267,25 @@ class SDistClassifierCV(ClassifierMixin, TransformerMixin, BaseEstimator):  # ty
     ) -> list[list[Scored]]:
         scorer = FoldScorer(self.scoring, self.classes_)
         kind, k = base.classifier, base.n_neighbors_predict
-        run = _Run(n_jobs, Counter("configurations scored") if self.verbose else None)
+        run = Tasks(n_jobs, "configurations scored" if self.verbose else None)
         found = run(delayed(cheap_search)(part, kind, k, scorer) for part in crossfits)
         if kind == "kernel" or (kind == "auto" and len(crossfits[0].X) <= MOST_KERNEL_ROWS):
             order = sorted(range(len(found)), key=lambda i: -max(s.score for s in found[i]))
             finalists = order if kind == "kernel" else order[:FINALISTS]
-            run = _Run(n_jobs, Counter("finalists scored") if self.verbose else None)
+            run = Tasks(n_jobs, "finalists scored" if self.verbose else None)
             more = run(delayed(kernel_search)(crossfits[i], found[i], scorer) for i in finalists)
             for i, part in zip(finalists, more):
                 found[i] = found[i] + part
         return [of_classifier(part, kind) for part in found]
 
     def _set_results(self, tried: list[Configuration]) -> None:
-        rows = [(one, scored) for one in tried for scored in one.found]
-        scores = np.array([scored.scores for _, scored in rows])
-        mean = scores.mean(axis=1)
+        self.cv_results_ = results(tried)
+        mean = self.cv_results_["mean_test_score"]
         self.best_index_ = int(np.argmax(mean))
         if self.one_standard_error:
-            simplest = simplest_within_one_error([scored for _, scored in rows])
-            self.best_index_ = next(i for i, (_, s) in enumerate(rows) if s is simplest)
-        params = [_params(configuration, scored) for configuration, scored in rows]
-        times = np.array([configuration.seconds for configuration, _ in rows])
-        self.cv_results_ = {
-            "mean_fit_time": times.mean(axis=1),
-            "std_fit_time": times.std(axis=1),
-            **{f"param_{name}": _column(params, name) for name in params[0]},
-            "params": params,
-            **{f"split{j}_test_score": scores[:, j] for j in range(scores.shape[1])},
-            "mean_test_score": mean,
-            "std_test_score": scores.std(axis=1),
-            "rank_test_score": rankdata(-mean, method="min").astype(np.int32),
-            "mean_n_variables": np.array([scored.n_variables for _, scored in rows]),
-        }
-        self.best_params_ = params[self.best_index_]
+            found = [scored for one in tried for scored in one.found]
+            self.best_index_ = found.index(simplest_within_one_error(found))
+        self.best_params_ = self.cv_results_["params"][self.best_index_]
         self.best_score_ = float(mean[self.best_index_])
 
     def _blended(self, tried: list[Configuration]) -> list[tuple[int, Scored]]:
@@ -411,56 +389,3 @@ class SDistClassifierCV(ClassifierMixin, TransformerMixin, BaseEstimator):  # ty
     def staged_predict(self, X: Any) -> Iterator[npt.NDArray[Any]]:
         """The best model's predictions after each accepted step of its fits."""
         return self._best_model().staged_predict(X)
-
-
-class _Run:
-    """Tasks in order, in processes, counted as they end."""
-
-    def __init__(self, n_jobs: int, counter: Counter | None) -> None:
-        self._n_jobs = n_jobs
-        self._counter = counter
-
-    def __call__(self, tasks: Any) -> list[Any]:
-        tasks = list(tasks)
-        results = []
-        for result in Parallel(self._n_jobs, return_as="generator")(tasks):
-            results.append(result)
-            if self._counter is not None:
-                self._counter(len(results), len(tasks))
-        return results
-
-
-def _over(
-    table: Table, engine: Any, option: LearningOptions, splits: list[tuple[Index, Index]], fits: Any
-) -> CrossFit:
-    folds = [Fold(fit, kept, out) for fit, (kept, out) in zip(fits, splits)]
-    return over_folds(table.X, table.labels, table.weight, engine, option, folds)
-
-
-def _among(table: Table, rows: Any) -> Index:
-    """Rows of the table as given, as rows among those that have a weight."""
-    place = np.full(table.n_rows, -1)
-    place[table.rows] = np.arange(len(table.rows))
-    found: Index = place[np.asarray(rows)]
-    return found[found >= 0]
-
-
-def _params(configuration: Configuration, scored: Scored) -> dict[str, Any]:
-    variant = scored.variant
-    return {
-        **configuration.params,
-        "start_share": variant.share,
-        "recurrences": variant.recurrences,
-        "size": variant.size,
-        "steps": variant.steps,
-        "penalty": variant.penalty,
-        "rule": repr(scored.rule),
-    }
-
-
-def _column(params: list[dict[str, Any]], name: str) -> Any:
-    values = np.ma.masked_all(len(params), dtype=object)
-    for i, part in enumerate(params):
-        if name in part:
-            values[i] = part[name]
-    return values

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -94,11 +93,11 @@ def _refuse_text(X: Any, remedy_for_missing: str) -> None:
     ):
         if kind in found:
             raise ValueError(
-                f"Column {_listed(found[kind])} holds {kind}, but distances need numbers: {remedy}."
+                f"Column {listed(found[kind])} holds {kind}, but distances need numbers: {remedy}."
             )
     if "missing" in found:
-        listed = _listed(found["missing"])
-        raise ValueError(f"Input X contains NaN in column {listed}: {remedy_for_missing}.")
+        columns = listed(found["missing"])
+        raise ValueError(f"Input X contains NaN in column {columns}: {remedy_for_missing}.")
 
 
 _IMPUTE = "impute the missing values first (sklearn.impute.SimpleImputer)"
@@ -147,8 +146,8 @@ def _refuse_not_finite(X: Float, names: Sequence[str], remedy_for_missing: str |
     ):
         bad = np.flatnonzero(found(X).any(axis=0))
         if len(bad) and remedy is not None:
-            listed = _listed([names[j] for j in bad])
-            raise ValueError(f"Input X contains {what} in column {listed}: {remedy}.")
+            columns = listed([names[j] for j in bad])
+            raise ValueError(f"Input X contains {what} in column {columns}: {remedy}.")
 
 
 def _refuse_missing_labels(y: Any) -> None:
@@ -175,7 +174,7 @@ def _is_missing(label: Any) -> bool:
         return True
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
     shown = ", ".join(repr(name) for name in names[:5])
     return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
 
@@ -282,25 +281,4 @@ def refuse_overflow(embedding: Float, X: Float, metric: SparseMetric, names: Seq
         raise ValueError(
             f"The values of column {worst!r} lie so far from the training data that distances "
             "overflow: check its units."
-        )
-
-
-def warn_about(
-    names: Sequence[str],
-    kept: Index,
-    n_neighbors: int,
-    affordable: tuple[int, int],
-    smallest_class: int,
-) -> None:
-    """Warn once about what is handled but the user may want to change."""
-    constant = sorted(set(range(len(names))) - set(kept.tolist()))
-    if constant:
-        listed = _listed([names[j] for j in constant])
-        warnings.warn(f"Constant column {listed} is left out.", UserWarning, stacklevel=6)
-    if n_neighbors > min(affordable):
-        warnings.warn(
-            f"n_neighbors={n_neighbors}, but the smallest class has {smallest_class} rows: "
-            f"k is lowered to {affordable[0]} within a class and to {affordable[1]} across.",
-            UserWarning,
-            stacklevel=6,
         )

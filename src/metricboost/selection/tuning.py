@@ -19,6 +19,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from .._typing import Float, Index
+from ..boosting.learn import Learned, LearningOptions
+from ..boosting.path import best_step
 from ..engines import Engine
 from .calibration import calibrate
 from .choosing import (
@@ -33,8 +35,6 @@ from .choosing import (
     scored_rows,
 )
 from .crossfit import CrossFit, Variant, learn_fold
-from .learn import Learned, LearningOptions
-from .path import best_step
 from .readouts import Hull, Kernel, Margin, Mixture, Rule
 
 #: The paper's grid of lambda_C.
@@ -52,7 +52,7 @@ MOST_KERNEL_ROWS = 6000
 FoldScores = Callable[[Float, Index, Float, Sequence[int]], Float]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # each is its own: arrays have no single truth value
 class Scored:
     """A candidate with its score out of every fold."""
 

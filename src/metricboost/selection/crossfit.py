@@ -24,15 +24,15 @@ from sklearn.model_selection import StratifiedKFold
 from threadpoolctl import threadpool_limits
 
 from .._typing import Float, Index
+from ..boosting.learn import Learned, LearningOptions, learn, table_scaling
+from ..boosting.loop import Watch
+from ..boosting.path import Factor, best_step
+from ..boosting.pruning import heaviest, keep_only
+from ..boosting.scaling import Scaling
+from ..boosting.terms import Candidates, Term
 from ..engines import Engine
 from ..imputation import Imputation
 from ..metric import SparseMetric
-from .learn import Learned, LearningOptions, learn, table_scaling
-from .loop import Watch
-from .path import Factor, best_step
-from .pruning import heaviest, keep_only
-from .scaling import Scaling
-from .terms import Candidates, Term
 
 #: Folds of the evidence where one metric was learned from all rows.
 READOUT_FOLDS = 5

@@ -28,8 +28,8 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from .._typing import Float, Index, Rows
+from ..boosting.neighborhoods import nearest
 from ..engines import Engine
-from .neighborhoods import nearest
 
 #: Squared distances count as at least this share of the embedding's variance: rows may coincide.
 CLOSEST = 1e-9

@@ -1,0 +1,76 @@
+"""One warning for each thing that was handled but that the user can change."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..boosting import LearningOptions
+from ..boosting.draws import panel_size
+from ..boosting.neighborhoods import affordable_neighbors
+from ..imputation import Imputation
+from ..selection.crossfit import CrossFit
+from ._validation import column_names, listed
+
+
+def warn_about_fit(
+    model: Any, crossfit: CrossFit, options: LearningOptions, imputation: Imputation | None
+) -> None:
+    """Called from ``fit``, so that the warnings point to the line that called it."""
+    names = column_names(model, model.n_features_in_)
+    names = names if imputation is None else imputation.names(names)
+    for message in (
+        *_about_columns(crossfit, names),
+        *_about_neighbors(crossfit, options),
+        *_about_nonzeros(model, crossfit, options),
+        *_about_steps(crossfit),
+    ):
+        warnings.warn(message, UserWarning, stacklevel=4)
+
+
+def _about_columns(crossfit: CrossFit, names: list[str]) -> Iterator[str]:
+    constant = sorted(set(range(len(names))) - set(crossfit.scaling.kept.tolist()))
+    if constant:
+        yield f"Constant column {listed([names[j] for j in constant])} is left out."
+
+
+def _about_neighbors(crossfit: CrossFit, options: LearningOptions) -> Iterator[str]:
+    k, smallest = options.boosting.n_neighbors, int(np.bincount(crossfit.labels).min())
+    within, across = affordable_neighbors(crossfit.labels, k, options.boosting.multiclass)
+    if k > min(within, across):
+        yield (
+            f"n_neighbors={k}, but the smallest class has {smallest} rows: "
+            f"k is lowered to {within} within a class and to {across} across."
+        )
+
+
+def _about_nonzeros(model: Any, crossfit: CrossFit, options: LearningOptions) -> Iterator[str]:
+    screening = crossfit.fits[0].screening
+    n_candidates = len(crossfit.scaling.kept) + (len(screening.pairs) if screening else 0)
+    panel = panel_size(options.boosting.max_features, n_candidates)
+    kappa = options.boosting.n_nonzero
+    if isinstance(kappa, int) and kappa > panel and _was_given(model, "n_nonzero"):
+        yield f"n_nonzero={kappa}, but a step sees {panel} candidates: {panel} are used."
+
+
+def _was_given(model: Any, name: str) -> bool:
+    """Whether a parameter is not at its default."""
+    return bool(getattr(model, name) != getattr(type(model)(), name))
+
+
+def _about_steps(crossfit: CrossFit) -> Iterator[str]:
+    fit = crossfit.fits[0]
+    if fit.screening is not None and fit.screening.n_screened < len(fit.scaling.kept):
+        yield (
+            f"Pairs were screened among the {fit.screening.n_screened} columns that differ most, "
+            "not all, to bound the work; set screen_pairs to a number to screen all of them."
+        )
+    if not any(fit.best_iter for fit in crossfit.fits):
+        yield (
+            "No step was accepted, so the metric is the one it started from: the classes do "
+            "not differ by more than noise, or there are too few rows. Lower oob_gate to "
+            "accept weaker evidence."
+        )
