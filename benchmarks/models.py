@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import QuantileTransformer, StandardScaler
 
 from . import rivals
 
@@ -33,6 +33,11 @@ def plain(**parameters: Any) -> BaseEstimator:
     import metricboost
 
     return metricboost.SDistClassifier(**parameters)
+
+
+def normal_scores() -> BaseEstimator:
+    """Columns replaced by the normal quantiles of their ranks: the other way with heavy tails."""
+    return QuantileTransformer(n_quantiles=1000, output_distribution="normal")
 
 
 def screened(model: BaseEstimator) -> BaseEstimator:
@@ -56,6 +61,8 @@ MODELS: dict[str, Callable[[], BaseEstimator]] = {
     "without all columns": partial(ours, start_share=0.0),
     "margin alone": partial(ours, classifier="margin"),
     "without clipping": partial(ours, clip=None),
+    "ranks": lambda: make_pipeline(normal_scores(), ours(clip=None)),
+    "tuned, one model": partial(ours, "SDistClassifierCV", n_blended=1),
     "coded": partial(ours, multiclass="coded"),
     "screening + logistic": lambda: screened(LogisticRegression(max_iter=2000)),
     "screening + 10-NN": lambda: screened(KNeighborsClassifier(10)),

@@ -55,11 +55,13 @@ STUDY = {
             "margin alone",
             "without pruning",
             "without clipping",
+            "ranks",
             "without gate",
             "without screening",
         ),
         reference="defaults",
     ),
+    "tuning": TableSet(CHOSEN_ON, ("tuned", "tuned, one model"), reference="tuned"),
     "binary": TableSet(
         (*tables.BINARY,),
         ("defaults", "tuned", "3-NN", "NCA", "RBF-SVM", "L1 logistic", "LightGBM"),

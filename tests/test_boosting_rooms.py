@@ -14,7 +14,7 @@ from scipy.linalg import sqrtm
 from scipy.optimize import minimize_scalar
 
 from metricboost import SparseMetric
-from metricboost.boosting import BoostingOptions, LearningOptions, learn, screening
+from metricboost.boosting import BoostingOptions, LearningOptions, learn, screening, terms
 from metricboost.boosting.classification import leave_one_out_errors, margin_score
 from metricboost.boosting.draws import Draws, nonzeros, panel_size
 from metricboost.boosting.embedding import Embedding, Selected
@@ -475,14 +475,21 @@ def test_products_are_standardised_and_constant_ones_are_zero() -> None:
     assert np.allclose(columns[:, 3:].std(axis=0), 1)
 
 
+@pytest.fixture(params=[0, 2**27], ids=["some kept", "all kept"])
+def kept_bytes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """How many bytes of products may be kept beyond the 1024 that always are."""
+    monkeypatch.setattr(terms, "KEPT_BYTES", request.param)
+
+
 def many_candidates() -> Candidates:
-    """Fifty columns and all their pairs: more products than are kept."""
+    """Fifty columns and all their pairs: more products than are always kept."""
     candidates = candidates_of(np.random.default_rng(3).normal(size=(20, 50)), 2)
     candidates.add(itertools.combinations_with_replacement(range(50), 2))
     assert len(candidates) > 1024 + 50
     return candidates
 
 
+@pytest.mark.usefixtures("kept_bytes")
 def test_blocks_are_all_columns_in_order() -> None:
     """Kept or computed again, and also after the list has grown between two sweeps."""
     candidates, growing = many_candidates(), candidates_of(many_candidates().X, 2)
@@ -495,6 +502,7 @@ def test_blocks_are_all_columns_in_order() -> None:
     assert np.allclose(growing.pull_back(y), y.T @ columns, rtol=0, atol=1e-12)
 
 
+@pytest.mark.usefixtures("kept_bytes")
 def test_diagonal_grows_with_the_candidates() -> None:
     """Margins of columns are kept between two sweeps, but never go stale."""
     rng = np.random.default_rng(4)

@@ -7,7 +7,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import balanced_accuracy_score
 
-from metricboost import SDistClassifier
+from metricboost import SDistClassifier, SDistClassifierCV
+from metricboost.datasets import make_xor
 
 CLASSIFIERS = pytest.mark.parametrize("classifier", ["margin", "hull", "knn", "kernel"])
 
@@ -170,3 +171,18 @@ def test_heavier_rows_of_a_class_shift_its_threshold():
     fresh = rng.normal(size=(1000, 3))
     assert heavy.predict(fresh).mean() > plain.predict(fresh).mean() + 0.1
     assert (heavy.predict_proba(fresh)[:, 1] - plain.predict_proba(fresh)[:, 1]).mean() > 0.1
+
+
+@pytest.mark.parametrize("tuned", [False, True])
+def test_neighbours_are_numbered_as_the_rows_were_given(tuned):
+    """Rows without weight are no neighbours, and do not shift the numbers of the others."""
+    X, y = make_xor(160, 4, informative=2, random_state=0)
+    weight = (np.arange(160) % 4 != 0).astype(float)
+    model = SDistClassifier(random_state=0, max_iter=10)
+    if tuned:
+        model = SDistClassifierCV(model, {"max_degree": [2]}, cv=3, random_state=0)
+    model.fit(X, y, sample_weight=weight)
+    given = np.flatnonzero(weight)
+    distances, rows = model.kneighbors(X[given], 1)
+    assert_array_equal(rows[:, 0], given)
+    assert_allclose(distances, 0, atol=1e-6)

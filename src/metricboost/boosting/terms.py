@@ -22,6 +22,8 @@ Term = tuple[int, ...]
 
 #: Products are made this many at a time, so memory stays O(n p).
 BLOCK = 256
+#: Products are kept, once computed, up to this size, or as many as there are columns.
+KEPT_BYTES = 2**27
 
 
 class Candidates:
@@ -51,7 +53,8 @@ class Candidates:
         self._factors = GrowingRows(max_degree, np.int32)
         self._moments = GrowingRows(2, np.float64)
         self._seen: dict[Hashable, int] = {}
-        self._kept = KeptColumns(len(X), room=max(self.n_columns, 1024))
+        affordable = KEPT_BYTES // (8 * max(len(X), 1))
+        self._kept = KeptColumns(len(X), room=max(self.n_columns, 1024, affordable))
         columns = np.full((self.n_columns, max_degree), self.n_columns, dtype=np.int32)
         columns[:, 0] = np.arange(self.n_columns)
         self._append(columns)
@@ -137,8 +140,8 @@ class Candidates:
     def blocks(self) -> Iterator[Float]:
         """All candidates' columns in order: the table itself, then the products.
 
-        As many products as the table has columns (at least 1024) are kept, so that they are
-        computed once and memory stays O(n p); the rest are computed block by block.
+        As many products as the table has columns (at least 1024, or 128 MiB) are kept, so that
+        they are computed once and memory stays O(n p); the rest are computed block by block.
         """
         yield self.X
         for start in range(self.n_columns + self._kept.size, len(self), BLOCK):

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from joblib import effective_n_jobs
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -141,8 +142,8 @@ class SDistClassifier(ClassifierMixin, SDist):  # type: ignore[misc]
     def _chosen(self, crossfit: CrossFit) -> Variant:
         tried = self._variants(len(crossfit.fits))
         rules = default_rules(self.classifier, self.n_neighbors_predict)
-        with threadpool_limits(1, user_api="blas"):
-            self._candidate = choose(candidates(crossfit, tried, rules))
+        n_jobs = effective_n_jobs(self.n_jobs)
+        self._candidate = choose(candidates(crossfit, tried, rules, n_jobs))
         return self._candidate.variant
 
     def _set_fitted(
@@ -245,7 +246,7 @@ class SDistClassifier(ClassifierMixin, SDist):  # type: ignore[misc]
         -------
         distances : ndarray of shape (n_samples, n_neighbors), if ``return_distance``
         rows : ndarray of shape (n_samples, n_neighbors)
-            Row numbers of the training data (those with a positive weight).
+            Row numbers of the training data as it was given to ``fit``.
         """
         check_is_fitted(self)
         training = self._readout.training.rows
@@ -254,5 +255,6 @@ class SDistClassifier(ClassifierMixin, SDist):  # type: ignore[misc]
             raise ValueError(
                 f"n_neighbors={k} must be an integer from 1 to {len(training)}, the rows."
             )
-        rows, squared = nearest(self._engine(), self._embedded(X), training, k)
+        near, squared = nearest(self._engine(), self._embedded(X), training, k)
+        rows = self._training_rows[near].astype(np.int32)
         return (np.sqrt(squared), rows) if return_distance else rows

@@ -121,8 +121,8 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     random_state : int, RandomState instance or None, default=None
         Seed of the bags and panels.
     n_jobs : int or None, default=None
-        Threads of the neighbour searches; None means 1, -1 all cores. The model does not depend
-        on it.
+        Processes for the averaged fits and the choices that follow, and threads of the neighbour
+        searches; None means 1, -1 all cores. The model does not depend on it.
     verbose : int, default=0
         1 shows a progress line.
 
@@ -306,6 +306,7 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             X, y = X[rows], y[rows]
         remark = " among the rows whose weight is not 0"
         self.classes_, labels = check_classes(self, y, remark)
+        self._training_rows = rows  # the others have no weight
         imputation = Imputation.of(X) if self.missing == "impute" else None
         X = X if imputation is None else imputation.apply(X)
         check_scales(X, self.standardize, self.max_degree)
@@ -341,8 +342,8 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tried = self._variants(len(crossfit.fits))
         if len(tried) == 1:
             return tried[0]
-        with threadpool_limits(1, user_api="blas"):
-            return choose(candidates(crossfit, tried, default_rules("auto", "auto"))).variant
+        n_jobs = effective_n_jobs(self.n_jobs)
+        return choose(candidates(crossfit, tried, default_rules("auto", "auto"), n_jobs)).variant
 
     def _variants(self, n_fits: int) -> list[Variant]:
         """What ``prune`` and ``start_share`` leave to choose from."""

@@ -304,6 +304,7 @@ class SDistClassifierCV(ClassifierMixin, TransformerMixin, BaseEstimator):  # ty
         """A configuration's metrics, averaged, with a readout."""
         model = clone(base).set_params(**configuration.params)
         self._remember_in(model)
+        model._training_rows = table.rows
         model._candidate = scored.candidate
         model._set_fitted(configuration.crossfit, scored.variant, table.imputation)
         return model

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from joblib import Parallel, delayed
+from threadpoolctl import threadpool_limits
 
 from .._typing import Float, Index
 from .calibration import Calibration, calibrate
@@ -109,23 +111,34 @@ def out_of_fold(
 
 
 def candidates(
-    crossfit: CrossFit, tried: Sequence[Variant], rules: Sequence[Rule]
+    crossfit: CrossFit, tried: Sequence[Variant], rules: Sequence[Rule], n_jobs: int = 1
 ) -> list[Candidate]:
     """All pairs of a variant and a rule, in order, but for variants that leave nothing."""
-    result = []
-    for variant in tried:
-        if not crossfit.leaves_any(variant):
-            continue
+    useful = [variant for variant in tried if crossfit.leaves_any(variant)]
+    found = Parallel(min(n_jobs, len(useful)))(
+        delayed(_of_variant)(crossfit, variant, rules) for variant in useful
+    )
+    return [candidate for part in found for candidate in part]
+
+
+def _of_variant(crossfit: CrossFit, variant: Variant, rules: Sequence[Rule]) -> list[Candidate]:
+    """One variant with every rule, calibrated on rows out of fold."""
+    with threadpool_limits(1, user_api="blas"):  # also in a worker process
         rows, found = out_of_fold(crossfit, variant, rules)
         labels, weight = crossfit.labels[rows], crossfit.weight[rows]
         weight = weight * (len(weight) / weight.sum())
-        for rule, values in found.items():
-            calibration = calibrate(values, labels, weight)
-            probabilities = calibration.probabilities(values)
-            losses = weight * brier(probabilities, labels)
-            error = float((weight * errors(probabilities, labels)).mean())
-            result.append(Candidate(variant, rule, calibration, losses, error))
-    return result
+        return [calibrated(variant, rule, values, labels, weight) for rule, values in found.items()]
+
+
+def calibrated(
+    variant: Variant, rule: Rule, values: Float, labels: Index, weight: Float
+) -> Candidate:
+    """A candidate from its evidence for rows out of fold; ``weight`` has a mean of 1."""
+    calibration = calibrate(values, labels, weight)
+    probabilities = calibration.probabilities(values)
+    losses = weight * brier(probabilities, labels)
+    error = float((weight * errors(probabilities, labels)).mean())
+    return Candidate(variant, rule, calibration, losses, error)
 
 
 def brier(probabilities: Float, labels: Index) -> Float:

@@ -22,15 +22,13 @@ from .._typing import Float, Index
 from ..boosting.learn import Learned, LearningOptions
 from ..boosting.path import best_step
 from ..engines import Engine
-from .calibration import calibrate
 from .choosing import (
     KERNELS,
     MIXTURES,
     SHARES,
     Candidate,
-    brier,
+    calibrated,
     default_rules,
-    errors,
     out_of_fold,
     scored_rows,
 )
@@ -126,12 +124,9 @@ def score_variants(
             weight = weight * (len(weight) / weight.sum())
             size = _n_variables(crossfit, variant)
             for rule, values in evidence.items():
-                calibration = calibrate(values, labels, weight)
-                p = calibration.probabilities(values)
+                candidate = calibrated(variant, rule, values, labels, weight)
+                p = candidate.calibration.probabilities(values)
                 scores = fold_scores(p, labels, weight, sizes)
-                error = float((weight * errors(p, labels)).mean())
-                losses = weight * brier(p, labels)
-                candidate = Candidate(variant, rule, calibration, losses, error)
                 found.append(Scored(candidate, scores, size))
     return found
 
