@@ -16,7 +16,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import check_grad, minimize
 from scipy.special import logsumexp, softmax
 
-from metricboost.boosting import calibration
+from metricboost.selection import calibration
 from metricboost.selection.calibration import PRIOR_ROWS, Calibration, calibrate
 from metricboost.selection.choosing import brier, errors
 
@@ -47,10 +47,12 @@ def centred(offsets: Any) -> Array:
 
 
 def penalised_loss(parameters: Array, evidence: Array, labels: Array, weight: Array) -> float:
-    """Weighted log loss and the pull to slope 1 and equal offsets."""
+    """Weighted log loss, one row in doubt, and the pull to slope 1 and equal offsets."""
     scores = np.exp(parameters[0]) * evidence + parameters[1:]
     own = scores[np.arange(len(labels)), labels]
-    loss = weight @ (logsumexp(scores, axis=1) - own)
+    others = (scores.sum(axis=1) - own) / (scores.shape[1] - 1)
+    doubt = 1 / (weight.sum() + 2)
+    loss = weight @ (logsumexp(scores, axis=1) - (1 - doubt) * own - doubt * others)
     return float(loss + 0.5 * PRIOR_ROWS * (parameters**2).sum())
 
 
@@ -232,6 +234,16 @@ def test_separable_evidence_stays_finite(n_classes: int, gap: float, n: int) -> 
     proba = found.probabilities(evidence)
     assert np.isfinite(proba).all()
     assert_array_equal(proba.argmax(axis=1), labels)
+
+
+@pytest.mark.parametrize("n", [12, 40, 300])
+def test_rows_that_are_all_told_apart_do_not_make_certain(n: int) -> None:
+    """With n of them the next one is in doubt by about 1 in n."""
+    labels = np.arange(n) % 2
+    evidence = np.random.default_rng(0).normal(2.0, 0.2, size=(n, 1)) * np.eye(2)[labels]
+    proba = calibrate(evidence, labels, np.ones(n)).probabilities(evidence)
+    doubt = 1 - proba[np.arange(n), labels].mean()
+    assert 0.5 / n < doubt < 2 / n
 
 
 def test_huge_evidence() -> None:
