@@ -26,7 +26,7 @@ from typing import Any
 from . import tables
 from .cells import Cell, Row, read, run, write
 from .models import MODELS
-from .report import collect, print_blocks, print_matrix
+from .report import collect, print_blocks, print_markdown, print_matrix, print_verdicts
 
 CONTEXT = mp.get_context("forkserver")  # the imports are paid once
 CONTEXT.set_forkserver_preload(["benchmarks.cells"])
@@ -40,6 +40,7 @@ class TableSet:
     models: tuple[str, ...]
     reference: str = "3-NN"
     score: str = "error"
+    rivals: tuple[str, ...] = ()
 
 
 #: The tables on which the defaults were chosen, with seeds from 100 on.
@@ -65,10 +66,12 @@ STUDY = {
     "binary": TableSet(
         (*tables.BINARY,),
         ("defaults", "tuned", "3-NN", "NCA", "RBF-SVM", "L1 logistic", "LightGBM"),
+        rivals=("3-NN", "RBF-SVM", "L1 logistic", "LightGBM"),
     ),
     "multiclass": TableSet(
         (*tables.MULTICLASS,),
         ("defaults", "coded", "3-NN", "NCA", "LMNN", "LFDA"),
+        rivals=("3-NN", "NCA", "LMNN", "LFDA"),
     ),
     "simulated": TableSet(
         (*tables.SIMULATED, *tables.BLURRED),
@@ -89,6 +92,7 @@ STUDY = {
             "RBF-SVM",
             "LightGBM",
         ),
+        rivals=("screening + logistic", "screening + 10-NN", "L1 logistic, all pairs"),
     ),
     "secom": TableSet(
         ("SECOM",),
@@ -104,6 +108,7 @@ STUDY = {
             "LightGBM, balanced",
         ),
         score="auc",
+        rivals=("3-NN", "RBF-SVM, AUC", "L1 logistic", "LightGBM"),
     ),
     "missing": TableSet(
         (*tables.MISSING,),
@@ -118,6 +123,8 @@ STUDY = {
         reference="3-NN, imputed",
     ),
 }
+#: The models that are held against the rivals.
+OURS = ("defaults", "tuned", "tuned AUC", "balanced")
 #: Two million products and more do not fit.
 TOO_LARGE = {
     ("pure XOR, p 2000, N 300", "L1 logistic, all pairs"),
@@ -219,15 +226,20 @@ def measure(cells: list[Cell], arguments: argparse.Namespace) -> None:
     Runner(arguments.results, arguments.jobs, *limits, len(todo), timeouts)(todo)
 
 
-def show(cells: list[Cell], results: Path, chosen: TableSet) -> None:
+def show(cells: list[Cell], results: Path, chosen: TableSet, markdown: bool) -> None:
     rows = [row for cell in cells if (row := read(cell.path(results))) is not None]
     if not rows:
         print("No cell is measured yet.")
         return
     found = collect(sorted(rows, key=lambda row: _order(row, cells)))
+    if markdown:
+        print_markdown(found, chosen.score)
+        return
     print_blocks(found, chosen.score, chosen.reference, {name: note(name) for name in found})
     if len(found) > 1:
         print_matrix(found, chosen.score)
+    if chosen.rivals:
+        print_verdicts(found, chosen.score, OURS, list(chosen.rivals))
 
 
 def _order(row: Row, cells: list[Cell]) -> tuple[int, int, int]:
@@ -256,6 +268,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--give-up", type=int, default=2, help="timeouts before a pair is left")
     parser.add_argument("--fresh", action="store_true", help="measure known cells again")
     parser.add_argument("--print-only", action="store_true")
+    parser.add_argument("--markdown", action="store_true", help="print one table for the docs")
     return parser.parse_args()
 
 
@@ -264,7 +277,7 @@ def main() -> None:
     cells = list(selected(arguments))
     if not arguments.print_only:
         measure(cells, arguments)
-    show(cells, arguments.results, STUDY[arguments.tableset])
+    show(cells, arguments.results, STUDY[arguments.tableset], arguments.markdown)
 
 
 if __name__ == "__main__":

@@ -164,3 +164,53 @@ def mean_ranks(results: Results, names: list[str], score: str) -> npt.NDArray[np
         means, _ = common_means(models, score)
         ranks.append(rankdata([round(sign * means.get(name, sign * np.inf), 6) for name in names]))
     return np.mean(ranks, axis=0)
+
+
+def print_verdicts(results: Results, score: str, ours: Iterable[str], rivals: list[str]) -> None:
+    """Each of our models against the best rival of every table, on the splits that both have."""
+    sign = -1 if score in RISING else 1
+    for name in ours:
+        found = {
+            table: models
+            for table, models in results.items()
+            if values(models.get(name, {}), score)
+        }
+        if not found:
+            continue
+        print(f"\n{name} against the best of {', '.join(rivals)}: difference (s.e.), paired")
+        close = 0
+        for table, models in found.items():
+            means, _ = common_means({r: models[r] for r in rivals if r in models}, score)
+            if not means:
+                continue
+            rival = min(means, key=lambda r: sign * means[r])
+            mean, error = paired(models[name], models[rival], score)
+            verdict = _verdict(sign * mean, error)
+            close += verdict != "behind"
+            print(f"  {table:28}{_with_error(mean, error, sign='+'):>18}  to {rival:24}{verdict}")
+        print(f"  ahead or within one standard error on {close} of {len(found)}")
+
+
+def _verdict(loss: float, error: float) -> str:
+    if loss < -error:
+        return "ahead"
+    return "within one s.e." if loss <= error else "behind"
+
+
+def print_markdown(results: Results, score: str) -> None:
+    """Means and standard errors over all splits of each model, one row a table."""
+    names = list(dict.fromkeys(model for models in results.values() for model in models))
+    names = [name for name in names if _measured(results, name)]
+    print(f"| table | {' | '.join(names)} |\n|---|{'---|' * len(names)}")
+    for table, models in results.items():
+        marked = best(models, score)
+        cells = (_markdown_cell(models.get(name, {}), score, name in marked) for name in names)
+        print(f"| {table} | {' | '.join(cells)} |")
+
+
+def _markdown_cell(rows: dict[int, Row], score: str, marked: bool) -> str:
+    found = values(rows, score)
+    if not found:
+        return _others(rows)
+    text = _with_error(*mean_and_error(found.values()))
+    return f"**{text}**" if marked else text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 import subprocess
 import sys
@@ -854,3 +855,31 @@ def test_warnings_point_to_the_line_that_called_fit(cls):
     with pytest.warns(UserWarning, match="Constant column") as found:
         cls(random_state=0, max_iter=2).fit(np.c_[X, np.ones(60)], np.arange(60) % 2)
     assert {warning.filename for warning in found} == {__file__}
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda pd: [datetime.date(2020, 1, 1)] * 60, "Column 'a' holds dates"),
+        (lambda pd: pd.period_range("2020", periods=60), "Column 'a' holds dates"),
+        (lambda pd: [datetime.date(2020, 1, 1)] * 59 + [None], "Column 'a' holds dates"),
+    ],
+)
+def test_dates_of_any_kind_are_named(make, message):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"a": make(pd), "b": np.arange(60.0)})
+    with pytest.raises(ValueError, match=message):
+        SDist().fit(frame, np.arange(60) % 2)
+
+
+def test_text_in_columns_of_the_same_name():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame([["u", 1.0]] * 60, columns=["a", "a"])
+    with pytest.raises(ValueError, match="Column 'a' holds text"):
+        SDist().fit(frame, np.arange(60) % 2)
+
+
+def test_class_weights_that_are_no_numbers():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    with pytest.raises(ValueError, match="gives class 0 the weight heavy"):
+        SDist(class_weight={0: "heavy"}).fit(X, np.arange(60) % 2)

@@ -441,6 +441,20 @@ def test_products_stop_at_the_most_candidates() -> None:
     assert len(capped) == 8
 
 
+def test_powers_of_columns_of_two_values_are_left_out() -> None:
+    """They are the column itself, scaled; its products with others are not."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=20), np.where(rng.random(20) < 0.3, 1.7, -0.4)])
+    candidates = candidates_of(X, 3)
+    candidates.add_useful([(1, 1), (0, 0)])
+    candidates.expand([0, 1], [0, 1])
+    assert terms_of(candidates) == [(0,), (1,), (0, 0), (0, 1)]
+    candidates.expand([3], [0, 1, 3])
+    assert terms_of(candidates)[4:] == [(0, 0, 1)]
+    candidates.add([(1, 1)])  # by name: a metric to start from may have it
+    assert terms_of(candidates)[5:] == [(1, 1)]
+
+
 def test_degree_one_never_expands() -> None:
     candidates = candidates_of(np.eye(4), 1)
     candidates.expand([0, 1], [0, 1, 2])

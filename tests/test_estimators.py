@@ -837,3 +837,15 @@ def test_how_many_candidates_there_may_be_by_default(monkeypatch):
     monkeypatch.undo()
     same = sdist(SDist, oob_gate=None, prune=None).fit(X, y)
     assert_array_equal(same.transform(X), everything.transform(X))
+
+
+def test_the_share_of_a_start_that_nothing_was_added_to():
+    """All columns alike are the plain distance, wherever they come from."""
+    X, y = np.random.default_rng(1).normal(size=(120, 5)), np.arange(120) % 2
+    for init in ("zero", "identity"):
+        with pytest.warns(UserWarning, match="No step was accepted"):
+            model = SDistClassifier(init=init, oob_gate=1e9, random_state=0).fit(X, y)
+        assert model.best_iter_ == 0
+        assert model.start_share_ == 1.0
+        W = model.metric_.matrix()
+        assert_allclose(W, W[0, 0] * np.eye(5))

@@ -10,15 +10,22 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import (
+    KFold,
+    LeaveOneGroupOut,
+    PredefinedSplit,
+    ShuffleSplit,
+    StratifiedKFold,
+)
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from metricboost import SDistClassifier, SDistClassifierCV
 from metricboost.datasets import make_madelon, make_xor
+from metricboost.estimators import _tuned
 from metricboost.selection.choosing import out_of_fold
 from metricboost.selection.crossfit import Variant
 from metricboost.selection.readouts import Margin
-from metricboost.selection.tuning import cheap_variants
+from metricboost.selection.tuning import Limits, cheap_variants
 
 GRID = {"max_degree": [1, 2]}
 
@@ -238,7 +245,7 @@ def test_mistakes_are_named(xor):
         search(param_grid={"oob_gate": ["high"]}).fit(*xor[0])
     X, y = xor[0]
     few = np.r_[np.flatnonzero(y == np.unique(y)[0])[:3], np.flatnonzero(y == np.unique(y)[1])]
-    with pytest.raises(ValueError, match=r"leaves class .* with 1 rows to learn from"):
+    with pytest.raises(ValueError, match=r"has 1 rows of class .* more folds"):
         search(cv=2).fit(X[few], np.asarray(y)[few])
 
 
@@ -252,7 +259,7 @@ def test_progress(xor, capsys):
 def test_penalties_of_the_paper_cut_paths(xor):
     """Those that cut where none does are not tried twice."""
     crossfit = search(param_grid={"max_degree": [2]}).fit(*xor[0]).best_estimator_._crossfit
-    tried = cheap_variants(crossfit)
+    tried = cheap_variants(crossfit, Limits())
     assert len(tried) == len(set(tried))
     cuts = [v for v in tried if v.penalty is not None]
     for variant in cuts:
@@ -263,3 +270,172 @@ def test_penalties_of_the_paper_cut_paths(xor):
 def test_clone_keeps_parameters():
     model = search(scoring="error", n_iter=3)
     assert clone(model).get_params().keys() == model.get_params().keys()
+
+
+# --- what the estimator holds
+
+
+@pytest.mark.parametrize(
+    ("limit", "kept_to"),
+    [
+        ({"start_share": 0.0}, lambda m: m.start_share_ == 0),
+        ({"start_share": 0.3}, lambda m: m.start_share_ == 0.3),
+        ({"start_share": 1.0}, lambda m: m.start_share_ == 1),
+        ({"prune": 2}, lambda m: (m.feature_importances_ > 0).sum() == 2),
+        ({"prune": None}, lambda m: m._variant.recurrences == 1 and m._variant.size is None),
+    ],
+)
+def test_what_the_estimator_is_given_is_kept_to(limit, kept_to):
+    """Every column matters here, so that the search alone would take all of them."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 12))
+    y = (X.sum(axis=1) + rng.normal(size=150) > 0).astype(int)
+    model = search(estimator=SDistClassifier(max_iter=15, n_neighbors=5, **limit)).fit(X, y)
+    assert all(kept_to(one) for one in model.estimators_)
+
+
+def test_the_estimators_seed_is_used(xor):
+    base = SDistClassifier(max_iter=8, n_neighbors=5, random_state=3)
+    a, b = (search(estimator=base, random_state=None).fit(*xor[0]) for _ in range(2))
+    assert_array_equal(a.decision_function(xor[1][0]), b.decision_function(xor[1][0]))
+
+
+def test_a_second_fit_forgets_the_first(xor):
+    pd = pytest.importorskip("pandas")
+    X, y = xor[0]
+    model = search().fit(pd.DataFrame(X, columns=list("abcdefgh")), y)
+    assert hasattr(model, "feature_names_in_")
+    model.fit(X[:, :5], y)
+    assert not hasattr(model, "feature_names_in_")
+    assert model.metric_.feature_names == [f"x{j}" for j in range(5)]
+    model.set_params(refit=False).fit(X, y)
+    assert not hasattr(model, "best_estimator_")
+    assert not hasattr(model, "estimators_")
+
+
+def test_the_search_warns_as_a_fit_does(xor):
+    X, y = xor[0]
+    with pytest.warns(UserWarning, match="Constant column 'x8' is left out") as found:
+        search().fit(np.c_[X, np.ones(len(X))], y)
+    assert {warning.filename for warning in found} == {__file__}
+
+
+# --- folds
+
+
+@pytest.fixture(scope="module")
+def groups():
+    return np.arange(200) % 4
+
+
+def quick(**params):
+    base = SDistClassifier(max_iter=3, n_neighbors=3, classifier="margin")
+    return search(estimator=base, param_grid={"max_degree": [2]}, **params)
+
+
+def test_folds_that_number_all_rows_stay_what_they_are(xor, groups):
+    """Rows without weight take part in no fold, and move none."""
+    X, y = xor[0]
+    weight = np.ones(200)
+    weight[::5] = 0
+    by_splitter = quick(cv=PredefinedSplit(groups)).fit(X, y, weight)
+    by_hand = quick(cv=list(PredefinedSplit(groups).split())).fit(X, y, weight)
+    dropped = quick(cv=PredefinedSplit(groups[weight > 0])).fit(X[weight > 0], y[weight > 0])
+    for other in (by_hand, dropped):
+        assert_array_equal(by_splitter.decision_function(X), other.decision_function(X))
+
+
+def test_a_fold_without_weight_is_left_away(xor, groups):
+    X, y = xor[0]
+    splits = list(LeaveOneGroupOut().split(X, y, groups))
+    model = quick(cv=splits).fit(X, y, (groups != 0).astype(float))
+    assert model.n_splits_ == 3
+    as_masks = [tuple(np.isin(np.arange(200), rows) for rows in split) for split in splits]
+    assert quick(cv=as_masks).fit(X, y).n_splits_ == 4
+
+
+@pytest.mark.parametrize(
+    ("cv", "message"),
+    [
+        (ShuffleSplit(1, random_state=0), "cv has 1 folds .* at least 2"),
+        ([], "cv has 0 folds .* give a list"),
+        ([(np.arange(100), [])] * 2, "cv has 0 folds"),
+        ([(np.arange(100), np.arange(100, 230))] * 2, "not within 0 to 199"),
+        ([(np.arange(100.0), np.arange(100, 200))] * 2, "not within 0 to 199"),
+        (LeaveOneGroupOut(), r"list\(splitter.split\(X, y, groups\)\)"),
+        (KFold(2), "stratified folds"),
+        (150, "the largest class has .* rows: use at most"),
+    ],
+)
+def test_folds_that_cannot_be_used(cv, message, xor):
+    order = np.argsort(xor[0][1], kind="stable")
+    with pytest.raises(ValueError, match=message):
+        quick(cv=cv).fit(xor[0][0][order], xor[0][1][order])
+
+
+def test_too_few_rows_for_any_folds(xor):
+    X, y = xor[0]
+    y = y.copy()
+    y[:2] = 7
+    with pytest.raises(ValueError, match=r"of class 7 .* has 2 rows in all, and a search needs 3"):
+        quick().fit(X, y)
+
+
+# --- scores
+
+
+def test_a_score_that_is_undefined_in_a_fold(xor):
+    X, _ = xor[0]
+    y = np.zeros(200, dtype=int)
+    y[:3] = 1
+    with pytest.raises(ValueError, match="undefined in a fold for every candidate"):
+        quick(cv=5, scoring="roc_auc").fit(X, y)
+    with pytest.raises(ValueError, match="neg_log_loss failed on a fold with the classes 0"):
+        quick(cv=5, scoring="neg_log_loss").fit(X, y)
+
+
+def test_undefined_scores_rank_last(xor):
+    X, y = xor[0]
+
+    def picky(estimator, rows, labels):
+        p = estimator.predict_proba(rows)
+        return np.nan if p[0, 0] > 0.5 else float(p.mean())
+
+    results = quick(cv=2, scoring=picky).fit(X, y).cv_results_
+    undefined = np.isnan(results["mean_test_score"])
+    assert 0 < undefined.sum() < len(undefined)
+    assert (
+        results["rank_test_score"][undefined].min() > results["rank_test_score"][~undefined].max()
+    )
+
+
+def test_scorers_count_rows_by_their_weights(xor):
+    """Rows that weigh next to nothing change no score, by our own measure or scikit-learn's."""
+    X, y = xor[0]
+    wrong = np.arange(200) % 3 == 0
+    y = np.where(wrong, y[::-1], y)
+    weight = np.where(wrong, 1e-9, 1.0)
+    ours = quick(scoring="error").fit(X, y, weight)
+    theirs = quick(scoring="accuracy").fit(X, y, weight)
+    assert_allclose(1 + ours.best_score_, theirs.best_score_, atol=1e-6)
+
+
+def test_a_wrong_score_costs_no_fits(xor, monkeypatch):
+    monkeypatch.setattr(_tuned, "learn_timed", None)
+    with pytest.raises(ValueError, match="nonsense"):
+        search(scoring="nonsense").fit(*xor[0])
+
+
+def test_an_empty_grid(xor):
+    with pytest.raises(ValueError, match="param_grid is empty"):
+        search(param_grid=[]).fit(*xor[0])
+
+
+def test_grids_of_different_names(xor):
+    model = quick()
+    model.set_params(param_grid=[{"max_degree": [1]}, {"clip": [1.5, 3.0]}]).fit(*xor[0])
+    results = model.cv_results_
+    names = {tuple(sorted(set(p) & {"max_degree", "clip"})) for p in results["params"]}
+    assert names == {("max_degree",), ("clip",)}
+    assert results["param_clip"].mask.any()
+    assert results["param_max_degree"].mask.any()

@@ -108,7 +108,7 @@ def _screened(candidates: Candidates, labels: Index, options: LearningOptions) -
     auto = options.screen_pairs == "auto"
     n_pairs = candidates.n_columns if auto else int(options.screen_pairs)
     screening = screen_pairs(candidates.X, labels, n_pairs, BUDGET if auto else np.inf)
-    candidates.add(screening.pairs)
+    candidates.add_useful(screening.pairs)
     return screening
 
 

@@ -59,6 +59,8 @@ class Candidates:
         columns[:, 0] = np.arange(self.n_columns)
         self._append(columns)
         self._moments.rows[:] = 0.0, 1.0
+        two_values = ((X.min(axis=0) == X) | (X.max(axis=0) == X)).all(axis=0)
+        self._two_values = np.append(two_values, False)  # the padding repeats, and is no column
 
     def __len__(self) -> int:
         return len(self._factors)
@@ -79,6 +81,10 @@ class Candidates:
         """Append the terms that are new and within the degree cap."""
         self._append(self._padded([t for t in terms if len(t) <= self.max_degree]))
 
+    def add_useful(self, terms: Iterable[Term]) -> None:
+        """Append those that are no powers of columns of two values."""
+        self._append(self._without_powers(self._padded(list(terms))))
+
     def _padded(self, terms: Sequence[Term]) -> Rows:
         rows = [sorted(t) + [self.n_columns] * (self.max_degree - len(t)) for t in terms]
         return np.array(rows, dtype=np.int32).reshape(len(rows), self.max_degree)
@@ -92,7 +98,13 @@ class Candidates:
         i, j = np.nonzero(degree_a[:, None] + degree_s <= self.max_degree)
         both = np.concatenate([a[i], s[j]], axis=1)
         both.sort(axis=1)  # the padding is larger than any column number
-        self._append(both[:, : self.max_degree], self.most)
+        self._append(self._without_powers(both[:, : self.max_degree]), self.most)
+
+    def _without_powers(self, factors: Rows) -> Rows:
+        """Without powers of columns of two values: they are the column itself, scaled."""
+        repeated = factors[:, 1:] == factors[:, :-1]
+        kept: Rows = factors[~(repeated & self._two_values[factors[:, 1:]]).any(axis=1)]
+        return kept
 
     def _append(self, factors: Rows, most: int = sys.maxsize) -> None:
         """Append the rows that are new, in order, as long as there are not too many."""

@@ -41,7 +41,7 @@ class SDistClassifier(ClassifierMixin, SDist):  # type: ignore[misc]
         leading directions of the embedding. "auto" takes the better of "margin" and "hull".
     n_neighbors_predict : int or "auto", default="auto"
         How many nearest rows (of each class but for "knn") a prediction looks at; "auto" chooses
-        from 3, 5, 10 and 20.
+        from 3, 5, 10 and 20 (from 10 and 20 for "hull").
     max_iter, n_neighbors, n_nonzero, learning_rate, subsample, max_features, max_degree, \
     refresh_every, complexity_penalty, oob_gate, screen_pairs, prune, init, standardize, \
     class_weight, multiclass, missing, clip, n_averaged, start_share, engine, device, \

@@ -6,12 +6,16 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 from sklearn.utils import check_random_state
 
 from .._typing import Float, Index
 from ..boosting import BoostingOptions, LearningOptions
+from ..boosting.start import Init
 from ..imputation import Imputation
-from ._validation import check_init
+from ..metric import SparseMetric
+from ._validation import check_init, listed
 
 #: Products are made until there are so many candidates, or twice as many as columns: a step's cost.
 MOST_CANDIDATES = 4096
@@ -21,7 +25,7 @@ MOST_CANDIDATES = 4096
 class Table:
     """Data as the boosting rooms take it; ``X`` is imputed already.
 
-    Of the ``n_rows`` that were given these are the ``rows`` that have a weight.
+    Of the ``n_rows`` that were given, with labels ``y``, these are the ``rows`` that have a weight.
     """
 
     X: Float
@@ -30,11 +34,17 @@ class Table:
     imputation: Imputation | None
     rows: Index
     n_rows: int
+    y: npt.NDArray[Any]
+
+    @property
+    def n_indicators(self) -> int:
+        return 0 if self.imputation is None else len(self.imputation.indicators)
 
 
 def learning_options(model: Any, table: Table) -> LearningOptions:
     """The parameters of an estimator, for this table."""
     n_columns = table.X.shape[1]
+    init = check_init(model.init, n_columns - table.n_indicators, model.max_degree)
     everything = model.max_features == "auto"
     return LearningOptions(
         boosting=_boosting_options(model),
@@ -43,11 +53,41 @@ def learning_options(model: Any, table: Table) -> LearningOptions:
         prune=model.prune,
         complexity_penalty=float(model.complexity_penalty),
         standardize=model.standardize,
-        init=check_init(model.init, n_columns, model.max_degree),
+        init=_over_table(init, table),
         clip=model.clip if model.standardize else None,
-        n_indicators=len(table.imputation.indicators) if table.imputation else 0,
+        n_indicators=table.n_indicators,
         max_candidates=max(MOST_CANDIDATES, 2 * n_columns) if everything else None,
     )
+
+
+def _over_table(init: Init, table: Table) -> Init:
+    """A start over the input's columns as one over the table's, which has indicators besides."""
+    if isinstance(init, np.ndarray):
+        return np.pad(init, (0, table.n_indicators))
+    return init if isinstance(init, str) else _metric_over_table(init, table)
+
+
+def _metric_over_table(init: SparseMetric, table: Table) -> SparseMetric:
+    """Its indicators may stand in other places here; one that is not here cannot be used."""
+    n = init.n_features
+    own = () if init.imputation is None else init.imputation.indicators
+    here = () if table.imputation is None else table.imputation.indicators
+    place = {n + i: n + here.index(column) for i, column in enumerate(own) if column in here}
+    place.update({j: j for j in range(n)})
+    lost = {own[j - n] for term in init.columns for j in term if j not in place}
+    if lost:
+        names = listed([init.feature_names[j] for j in sorted(lost)])
+        raise ValueError(
+            f'init uses whether {names} is missing: set missing="impute", with data in which '
+            "values of it are missing."
+        )
+    center, scale = np.zeros(table.X.shape[1]), np.ones(table.X.shape[1])
+    for theirs, ours in place.items():
+        center[ours], scale[ours] = init.center[theirs], init.scale[theirs]
+    return SparseMetric(
+        [tuple(sorted(place[j] for j in term)) for term in init.columns], init.components,
+        center, scale, init.term_center, init.term_scale, diagonal=init.diagonal, clip=init.clip,
+    )  # fmt: skip
 
 
 def _boosting_options(model: Any) -> BoostingOptions:

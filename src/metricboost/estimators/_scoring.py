@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import get_scorer
 
 from .._typing import Float, Index
@@ -21,7 +23,10 @@ class FoldScorer:
     """Scores of every fold, larger for better."""
 
     def __init__(self, scoring: Any, classes: npt.NDArray[Any]) -> None:
-        self._scoring = scoring
+        self._own = isinstance(scoring, str) and scoring in OWN_SCORES
+        named = isinstance(scoring, str) and not self._own
+        self._scoring = get_scorer(scoring) if named else scoring
+        self._name = scoring if isinstance(scoring, str) else getattr(scoring, "__name__", scoring)
         self._classes = classes
 
     def __call__(
@@ -29,15 +34,27 @@ class FoldScorer:
     ) -> Float:
         ends = np.cumsum(sizes)
         parts = [slice(end - size, end) for end, size in zip(ends, sizes)]
-        if isinstance(self._scoring, str) and self._scoring in OWN_SCORES:
+        if self._own:
             rows = -self._losses(probabilities, labels)
             return np.array([np.average(rows[p], weights=weight[p]) for p in parts])
-        return np.array([self._scored(probabilities[p], labels[p]) for p in parts])
+        return np.array([self._scored(probabilities[p], labels[p], weight[p]) for p in parts])
 
-    def _scored(self, probabilities: Float, labels: Index) -> float:
-        scorer = get_scorer(self._scoring) if isinstance(self._scoring, str) else self._scoring
-        foreseen = _Foreseen(self._classes, probabilities)
-        return float(scorer(foreseen, np.arange(len(labels))[:, None], self._classes[labels]))
+    def _scored(self, probabilities: Float, labels: Index, weight: Float) -> float:
+        """By a scorer; with the rows' weights where they differ and it takes them."""
+        rows, y = np.arange(len(labels))[:, None], self._classes[labels]
+        arguments = _Foreseen(self._classes, probabilities), rows, y
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UndefinedMetricWarning)  # NaN is told by the search
+            try:
+                if np.ptp(weight) > 0 and hasattr(self._scoring, "_sign"):  # of scikit-learn
+                    return float(self._scoring(*arguments, sample_weight=weight))
+                return float(self._scoring(*arguments))
+            except ValueError as error:
+                seen = ", ".join(str(c) for c in np.unique(y))
+                raise ValueError(
+                    f"scoring={self._name} failed on a fold with the classes {seen}: {error} "
+                    "Use fewer folds, so that each has rows of every class, or another score."
+                ) from error
 
     def _losses(self, probabilities: Float, labels: Index) -> Float:
         if self._scoring == "brier":

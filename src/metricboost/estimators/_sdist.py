@@ -79,7 +79,9 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     screen_pairs : "auto" or int, default="auto"
         How many products of two columns (or squares) whose mean differs between the classes
         become candidates before the first step. "auto" keeps those that stand out from the
-        noise, as many at most as there are columns; 0 is off, as is ``max_degree=1``.
+        noise, as many at most as there are columns, and on a table where all pairs would take too
+        long (rows * columns^2 > 4e10) looks among the columns that differ most only, with a
+        warning. 0 is off, as is ``max_degree=1``.
     prune : "auto", int or None, default="auto"
         Which variables stay at the end: "auto" drops those that do not recur, in all or in most of
         the ``n_averaged`` fits, as long as rows out of fold are classified as well (with
@@ -300,6 +302,7 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """The data, checked, weighted and imputed; sets what is known before learning."""
         X, y = check_training(self, X, y, self.missing)
         check_classes(self, y)
+        given = y
         rows, weight = check_weights(sample_weight, self.class_weight, X, y)
         n_rows = len(y)
         if len(rows) < n_rows:
@@ -310,7 +313,7 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         imputation = Imputation.of(X) if self.missing == "impute" else None
         X = X if imputation is None else imputation.apply(X)
         check_scales(X, self.standardize, self.max_degree)
-        return Table(X, labels, weight, imputation, rows, n_rows)
+        return Table(X, labels, weight, imputation, rows, n_rows, given)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "metric_")
@@ -367,7 +370,10 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.metric_ = crossfit.metric(variant, names, imputation)
         self.best_iter_ = sum(fit.best_iter for fit in crossfit.fits)
         self.n_iter_ = sum(fit.path.n_attempts for fit in crossfit.fits)
-        self.start_share_ = variant.share if len(self.metric_.components) else 1.0
+        plain = not len(self.metric_.components) or (
+            isinstance(self.init, str) and self.init == "identity" and not self.best_iter_
+        )
+        self.start_share_ = 1.0 if plain else variant.share
         self.stability_ = self._stability(crossfit, imputation)
         self._crossfit, self._variant = crossfit, variant
         self.__dict__.pop("path_", None)

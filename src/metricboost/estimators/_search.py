@@ -24,6 +24,7 @@ class Configuration:
     """Parameters with their fits, one for each fold, and all that was read off them."""
 
     params: dict[str, Any]
+    options: LearningOptions
     crossfit: CrossFit
     seconds: list[float]
     found: list[Scored]
@@ -58,14 +59,6 @@ def over_splits(
     return over_folds(table.X, table.labels, table.weight, engine, option, folds)
 
 
-def among_weighted(table: Table, rows: Any) -> Index:
-    """Rows of the table as given, as rows among those that have a weight."""
-    place = np.full(table.n_rows, -1)
-    place[table.rows] = np.arange(len(table.rows))
-    found: Index = place[np.asarray(rows)]
-    return found[found >= 0]
-
-
 def results(tried: list[Configuration]) -> dict[str, Any]:
     """``cv_results_``: one entry per configuration, variant and readout."""
     rows = [(one, scored) for one in tried for scored in one.found]
@@ -82,7 +75,7 @@ def results(tried: list[Configuration]) -> dict[str, Any]:
         **{f"split{j}_test_score": scores[:, j] for j in range(scores.shape[1])},
         "mean_test_score": mean,
         "std_test_score": scores.std(axis=1),
-        "rank_test_score": rankdata(-mean, method="min").astype(np.int32),
+        "rank_test_score": rankdata(-np.nan_to_num(mean, nan=-np.inf), method="min").astype(int),
         "mean_n_variables": np.array([scored.n_variables for _, scored in rows]),
     }
 

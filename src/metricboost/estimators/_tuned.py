@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from joblib import delayed, effective_n_jobs
 from scipy.special import log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, _fit_context, clone
-from sklearn.model_selection import ParameterGrid, check_cv
+from sklearn.model_selection import ParameterGrid
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
@@ -21,6 +21,7 @@ from ..selection.crossfit import CrossFit
 from ..selection.tuning import (
     FINALISTS,
     MOST_KERNEL_ROWS,
+    Limits,
     Scored,
     cheap_search,
     kernel_search,
@@ -30,9 +31,11 @@ from ..selection.tuning import (
     to_blend,
 )
 from ._classifier import SDistClassifier
+from ._folds import folds_of
 from ._options import Table
 from ._scoring import FoldScorer
-from ._search import Configuration, Tasks, among_weighted, over_splits, results
+from ._search import Configuration, Tasks, over_splits, results
+from ._warnings import warn_about_fit
 
 #: What the default search tries: the degree of the terms, and how far out values may lie.
 DEFAULT_GRID: Mapping[str, Sequence[Any]] = {"max_degree": [1, 2], "clip": [1.5, 3.0]}
@@ -60,19 +63,24 @@ class SDistClassifierCV(ClassifierMixin, TransformerMixin, BaseEstimator):  # ty
     Parameters
     ----------
     estimator : SDistClassifier, default=None
-        Holds the parameters that are not searched; ``SDistClassifier()`` by default. Its
-        ``classifier`` limits the readouts; "auto" tries all but "knn".
-    param_grid : dict, default=None
+        Holds the parameters that are not searched; ``SDistClassifier()`` by default. Where its
+        ``classifier``, ``n_neighbors_predict``, ``start_share`` or ``prune`` is not "auto", the
+        search keeps to it ("auto" tries all readouts but "knn"). ``n_averaged`` plays no part: the
+        folds of ``cv`` take its place.
+    param_grid : dict or list of dict, default=None
         Parameters of the fits with the values to try; by default
         ``{"max_degree": [1, 2], "clip": [1.5, 3.0]}``. The paper's rho is
         ``{"n_nonzero": [0.05, 0.1, 0.2]}``.
     n_iter : int, default=None
         Try so many configurations of the grid, drawn at random; None tries all.
     cv : int, splitter or iterable, default=5
-        The folds.
+        The folds, at least 2. With groups, give ``list(splitter.split(X, y, groups))``.
     scoring : "brier", "error", "loss", str or callable, default="brier"
         What is best: the Brier score (it sees more than errors do where rows are few), the share
-        of errors, the log loss, or any scorer of scikit-learn, such as "roc_auc".
+        of errors, the log loss, or any scorer of scikit-learn, such as "roc_auc". Larger scores are
+        better, so the first three are negated; the Brier score is summed over the classes. Rows
+        count by their weights, but for callables that are no scorers of scikit-learn; callables
+        get the predictions of an estimator, but not X.
     one_standard_error : bool, default=False
         Take the metric with the fewest variables that is within one standard error of the best,
         and predict by it alone.
@@ -82,7 +90,7 @@ class SDistClassifierCV(ClassifierMixin, TransformerMixin, BaseEstimator):  # ty
     refit : bool, default=True
         Make ``best_estimator_`` and ``estimators_``.
     random_state : int, RandomState instance or None, default=None
-        Seed of the fits and of ``n_iter``.
+        Seed of the fits and of ``n_iter``; the estimator's where it is None.
     n_jobs : int or None, default=None
         Processes for folds and configurations.
     verbose : int, default=0
@@ -97,7 +105,9 @@ class SDistClassifierCV(ClassifierMixin, TransformerMixin, BaseEstimator):  # ty
         The parameters of the best configuration, and what was read off its fits: ``start_share``,
         ``recurrences``, ``size``, ``steps``, ``penalty`` and ``rule``.
     best_score_ : float
-        The mean score of the folds.
+        The best model's mean score of the folds. It is the best of hundreds, calibrated on the rows
+        that it is scored on, so it is kind where rows are few. For an honest figure put the whole
+        search into ``cross_val_score``.
     best_index_ : int
         Its row in ``cv_results_``.
     cv_results_ : dict of arrays
@@ -175,15 +185,19 @@ class SDistClassifierCV(ClassifierMixin, TransformerMixin, BaseEstimator):  # ty
         -------
         self
         """
-        random = check_random_state(self.random_state)
         base = clone(self.estimator) if self.estimator is not None else SDistClassifier()
+        given = base.random_state if self.random_state is None else self.random_state
+        random = check_random_state(given)
         base.set_params(random_state=int(random.randint(2**31 - 1)))
         base._validate_params()
         table = base._prepared(X, y, sample_weight)
         self._remember(base)
-        splits = self._splits(table)
+        splits = folds_of(self.cv, table, self.classes_)
+        self.n_splits_ = len(splits)
         tried = self._search(base, table, splits, self._configurations(random))
         self._set_results(tried)
+        best = tried[self._blended(tried)[0][0]]
+        warn_about_fit(base, best.crossfit, best.options, table.imputation)
         if self.refit:
             self.estimators_ = [
                 self._made(base, table, tried[i], scored) for i, scored in self._blended(tried)
@@ -192,6 +206,9 @@ class SDistClassifierCV(ClassifierMixin, TransformerMixin, BaseEstimator):  # ty
         return self
 
     def _remember(self, base: SDistClassifier) -> None:
+        """What is known before the search; what an earlier fit left is forgotten."""
+        for name in ("feature_names_in_", "estimators_", "best_estimator_"):
+            self.__dict__.pop(name, None)
         self.classes_, self.n_features_in_ = base.classes_, base.n_features_in_
         if hasattr(base, "feature_names_in_"):
             self.feature_names_in_ = base.feature_names_in_
@@ -202,34 +219,16 @@ class SDistClassifierCV(ClassifierMixin, TransformerMixin, BaseEstimator):  # ty
         if wrong:
             raise ValueError(
                 f"param_grid has {', '.join(sorted(wrong))}: only parameters of the fits are "
-                f"searched there ({', '.join(NEED_FITS)}); the others are searched without."
+                f"searched there ({', '.join(NEED_FITS)}). Readouts, pruning and start_share are "
+                "searched anyway; anything else is set in estimator."
             )
         all_of_them = list(ParameterGrid(grid))
+        if not all_of_them:
+            raise ValueError("param_grid is empty: give at least one configuration.")
         if self.n_iter is None or self.n_iter >= len(all_of_them):
             return all_of_them
         chosen = random.choice(len(all_of_them), self.n_iter, replace=False)
         return [all_of_them[i] for i in sorted(chosen)]
-
-    def _splits(self, table: Table) -> list[tuple[Index, Index]]:
-        """The folds over the rows that have a weight; given ones number all rows."""
-        folds = check_cv(self.cv, table.labels, classifier=True)
-        if isinstance(self.cv, Iterable):
-            splits = [
-                (among_weighted(table, kept), among_weighted(table, out))
-                for kept, out in folds.split()
-            ]
-        else:
-            splits = list(folds.split(table.X, table.labels))
-        for kept, _ in splits:
-            counts = np.bincount(table.labels[kept], minlength=int(table.labels.max()) + 1)
-            if counts.min() < 2:
-                rare = self.classes_[int(np.argmin(counts))]
-                raise ValueError(
-                    f"cv={self.cv} leaves class {rare} with {counts.min()} rows to learn from in "
-                    "a fold, and 2 are needed: use fewer folds or gather more rows."
-                )
-        self.n_splits_ = len(splits)
-        return splits
 
     def _search(
         self,
@@ -238,6 +237,7 @@ class SDistClassifierCV(ClassifierMixin, TransformerMixin, BaseEstimator):  # ty
         splits: list[tuple[Index, Index]],
         configurations: list[dict[str, Any]],
     ) -> list[Configuration]:
+        scorer = FoldScorer(self.scoring, self.classes_)  # first: a wrong name costs no fits
         n_jobs = effective_n_jobs(self.n_jobs)
         engine = base._engine()
         options = []
@@ -259,16 +259,17 @@ class SDistClassifierCV(ClassifierMixin, TransformerMixin, BaseEstimator):  # ty
             for i, option in enumerate(options)
         ]
         seconds = [[s for _, s in fits[i * n : (i + 1) * n]] for i in range(len(options))]
-        found = self._scored(base, crossfits, n_jobs)
-        return [Configuration(*parts) for parts in zip(configurations, crossfits, seconds, found)]
+        found = self._scored(base, crossfits, scorer, n_jobs)
+        parts = zip(configurations, options, crossfits, seconds, found)
+        return [Configuration(*part) for part in parts]
 
     def _scored(
-        self, base: SDistClassifier, crossfits: list[CrossFit], n_jobs: int
+        self, base: SDistClassifier, crossfits: list[CrossFit], scorer: FoldScorer, n_jobs: int
     ) -> list[list[Scored]]:
-        scorer = FoldScorer(self.scoring, self.classes_)
         kind, k = base.classifier, base.n_neighbors_predict
+        limits = Limits(base.start_share, base.prune)
         run = Tasks(n_jobs, "configurations scored" if self.verbose else None)
-        found = run(delayed(cheap_search)(part, kind, k, scorer) for part in crossfits)
+        found = run(delayed(cheap_search)(part, kind, k, scorer, limits) for part in crossfits)
         if kind == "kernel" or (kind == "auto" and len(crossfits[0].X) <= MOST_KERNEL_ROWS):
             order = sorted(range(len(found)), key=lambda i: -max(s.score for s in found[i]))
             finalists = order if kind == "kernel" else order[:FINALISTS]
@@ -281,7 +282,12 @@ class SDistClassifierCV(ClassifierMixin, TransformerMixin, BaseEstimator):  # ty
     def _set_results(self, tried: list[Configuration]) -> None:
         self.cv_results_ = results(tried)
         mean = self.cv_results_["mean_test_score"]
-        self.best_index_ = int(np.argmax(mean))
+        if np.isnan(mean).all():
+            raise ValueError(
+                f"scoring={self.scoring} is undefined in a fold for every candidate: use fewer "
+                "folds, so that each has rows of every class, or another score."
+            )
+        self.best_index_ = int(np.nanargmax(mean))
         if self.one_standard_error:
             found = [scored for one in tried for scored in one.found]
             self.best_index_ = found.index(simplest_within_one_error(found))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -79,7 +80,8 @@ def _nan_for_missing(X: Any) -> Any:
 
 def _remedy(estimator: Any) -> str:
     """What to do about missing values: not every estimator can impute them itself."""
-    return _IMPUTE + (' or set missing="impute"' if hasattr(estimator, "missing") else "")
+    own = ' or set missing="impute" (of a search: in its estimator)'
+    return _IMPUTE + (own if hasattr(estimator, "missing") else "")
 
 
 def _refuse_text(X: Any, remedy_for_missing: str) -> None:
@@ -107,9 +109,9 @@ def _suspects(X: Any) -> Iterator[tuple[str, Any]]:
     """Columns of a data frame or an array whose type is none of numbers."""
     dtypes, names = getattr(X, "dtypes", None), getattr(X, "columns", None)
     if dtypes is not None and names is not None:
-        for name, dtype in zip(names, dtypes):
-            if str(dtype).lower().startswith(_NOT_NUMBERS):
-                yield str(name), X[name]
+        for j, (name, dtype) in enumerate(zip(names, dtypes)):
+            if str(dtype).lower().startswith(_NOT_NUMBERS):  # a name may stand twice in pandas
+                yield str(name), X.iloc[:, j] if hasattr(X, "iloc") else X[name]
         return
     if isinstance(X, list | tuple):
         X = np.array(X, dtype=object)
@@ -120,14 +122,17 @@ def _suspects(X: Any) -> Iterator[tuple[str, Any]]:
 
 _NOT_NUMBERS = (
     "str", "utf8", "category", "enum", "categorical", "object", "date", "time", "duration",
+    "period", "interval",
 )  # fmt: skip
 
 
 def _kind(column: Any) -> str:
     """Numbers, text, dates, or objects some of which are missing."""
-    if str(column.dtype).lower().startswith(("date", "time", "duration")):
+    if str(column.dtype).lower().startswith(("date", "time", "duration", "period")):
         return "dates"
     values = np.asarray(column)
+    if values.dtype.kind == "O" and any(hasattr(value, "isoformat") for value in values):
+        return "dates"
     try:
         values.astype(np.float64)
     except ValueError:
@@ -223,10 +228,10 @@ def _with_weight(weight: Float) -> Index:
 def _refuse_impossible(class_weight: Any) -> None:
     if isinstance(class_weight, dict):
         for label, value in class_weight.items():
-            if not (np.isfinite(value) and value >= 0):
+            if not (isinstance(value, Real) and np.isfinite(value) and value >= 0):
                 raise ValueError(
                     f"class_weight gives class {label} the weight {value}: weights are finite "
-                    "and not negative."
+                    "numbers, and not negative."
                 )
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -31,6 +31,7 @@ from .choosing import (
     default_rules,
     out_of_fold,
     scored_rows,
+    with_share,
 )
 from .crossfit import CrossFit, Variant, learn_fold
 from .readouts import Hull, Kernel, Margin, Mixture, Rule
@@ -68,7 +69,29 @@ class Scored:
 
     @property
     def score(self) -> float:
-        return float(np.mean(self.scores))
+        """The mean over the folds; the worst there is where a fold has none."""
+        mean = float(np.mean(self.scores))
+        return -np.inf if np.isnan(mean) else mean
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What of a metric is given rather than searched; "auto" for nothing."""
+
+    start_share: float | str = "auto"
+    prune: int | str | None = "auto"
+
+    def keep_to(self, tried: Sequence[Variant]) -> list[Variant]:
+        """The variants within the limits, each once; a given number of variables is one."""
+        numbered = self.prune is not None and self.prune != "auto"
+        if self.start_share != "auto" or numbered:
+            share = 0.0 if self.start_share == "auto" else float(self.start_share)
+            tried = with_share(tried, share)
+        if self.prune is None:
+            tried = [v for v in tried if v.recurrences == 1 and v.size is None]
+        elif self.prune != "auto":
+            tried = [replace(v, recurrences=1, size=int(self.prune)) for v in tried]
+        return list(dict.fromkeys(tried))
 
 
 def learn_timed(
@@ -80,7 +103,7 @@ def learn_timed(
     return learned, time.perf_counter() - start
 
 
-def cheap_variants(crossfit: CrossFit) -> list[Variant]:
+def cheap_variants(crossfit: CrossFit, limits: Limits) -> list[Variant]:
     """All variants that are tried with the margin, a few dozen."""
     n_fits = len(crossfit.fits)
     majority = (n_fits + 1) // 2
@@ -90,7 +113,7 @@ def cheap_variants(crossfit: CrossFit) -> list[Variant]:
     found += [Variant(size=size) for size in SIZES if size < len(crossfit.recurring(Variant()))]
     found += [Variant(share, majority) for share in SHARES]
     found += [*(Variant(share) for share in SHARES), Variant(1.0)]
-    return [variant for variant in found if crossfit.leaves_any(variant)]
+    return [variant for variant in limits.keep_to(found) if crossfit.leaves_any(variant)]
 
 
 def _cuts(crossfit: CrossFit) -> list[int]:
@@ -142,13 +165,15 @@ def cheap_search(
     classifier: str,
     n_neighbors: int | str,
     fold_scores: FoldScores,
+    limits: Limits,
 ) -> list[Scored]:
     """Margins on all variants, then flats and mixtures on the best of them."""
+    tried = cheap_variants(crossfit, limits)
     if classifier == "knn":
         votes = default_rules("knn", n_neighbors)
-        return score_variants(crossfit, cheap_variants(crossfit), votes, fold_scores)
+        return score_variants(crossfit, tried, votes, fold_scores)
     margins = default_rules("margin", n_neighbors)
-    found = score_variants(crossfit, cheap_variants(crossfit), margins, fold_scores)
+    found = score_variants(crossfit, tried, margins, fold_scores)
     if classifier in ("auto", "hull"):
         hulls = default_rules("hull", n_neighbors)
         found += score_variants(crossfit, best_variants(found), hulls, fold_scores)

@@ -1,0 +1,36 @@
+"""An honest figure for a search: the score of its best candidate is kind, an outer fold is not.
+
+    python examples/honest_score.py
+
+60 rows and 200 columns of noise, five tables: whatever the labels are, no more than half of new
+rows can be right.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from sklearn.model_selection import cross_val_score
+
+from metricboost import SDistClassifier, SDistClassifierCV
+
+TABLES = 5
+
+
+def main() -> None:
+    warnings.simplefilter("ignore", UserWarning)  # that no step was accepted, which is as well
+    best, outer = [], []
+    for seed in range(TABLES):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(60, 200)), rng.permutation(60) % 2
+        margin = SDistClassifier(classifier="margin")  # the quickest readout
+        search = SDistClassifierCV(margin, {"max_degree": [1]}, scoring="accuracy", random_state=0)
+        best.append(search.fit(X, y).best_score_)
+        outer.append(cross_val_score(search, X, y, scoring="accuracy").mean())
+    print(f"best_score_ of the search       {np.mean(best):.2f}")
+    print(f"cross_val_score of the search   {np.mean(outer):.2f}")
+
+
+if __name__ == "__main__":
+    main()
