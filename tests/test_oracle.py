@@ -58,14 +58,17 @@ def table(n: int, p: int) -> tuple[Array, Array]:
     return X, labels.astype(np.intp)
 
 
-def binary_table(n: int, p: int) -> tuple[Array, Array]:
-    """The same with a balanced binary first column, whose square does not vary.
+def reciprocal_table(n: int, p: int) -> tuple[Array, Array]:
+    """The same with two columns that are each other's reciprocal: their product does not vary.
 
-    Only for degree 2: beyond it, products with that square repeat other candidates' columns, and
+    Only for degree 2: beyond it, products with that one repeat other candidates' columns, and
     no rule says which of two equal columns a step takes.
     """
     X, labels = table(n, p)
-    X[:, 0] = X[:, 0] > np.median(X[:, 0])
+    rank = X[:, 0].argsort().argsort()
+    size = 1.0 + (rank % (n // 2)) % 2  # the same sizes on both sides of zero: means of zero
+    X[:, 0] = np.where(rank < n // 2, -size, size)
+    X[:, 1] = 2 / X[:, 0]
     return X, labels
 
 
@@ -199,7 +202,7 @@ CASES = [
     Case("degree 4", learning={"max_degree": 4}, p=6),
     Case("subsample", {"subsample": 0.5}, {"max_degree": 2}),
     Case("panel of sqrt", {"max_features": "sqrt"}, {"max_degree": 2}),
-    Case("constant product", {"refresh_every": 6}, {"max_degree": 2}, table=binary_table),
+    Case("constant product", {"refresh_every": 6}, {"max_degree": 2}, table=reciprocal_table),
     Case("panel of 5", {"max_features": 5}, {"max_degree": 2}),
     Case("panel of 70%, factored", {"max_features": 0.7}, {"max_degree": 2}, form="factored"),
     Case("refresh", {"refresh_every": 3}, {"max_degree": 2}),
@@ -562,10 +565,10 @@ def test_coded_metric_is_the_papers_divided_by_k_minus_one(
 
 
 def test_constant_product_is_a_zero_column() -> None:
-    """The square of a balanced binary column is a candidate of zeros, and no step uses it."""
+    """The product of reciprocal columns is a candidate of zeros, and no step uses it."""
     run = followed("constant product")
-    assert (0, 0) in run.literal.features.terms
-    number = run.candidates.number((0, 0))
+    assert (0, 1) in run.literal.features.terms
+    number = run.candidates.number((0, 1))
     assert not run.candidates.columns(np.array([number])).any()
     assert all(number not in step.support for step in run.path.steps)
 
