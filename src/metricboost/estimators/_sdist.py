@@ -324,13 +324,14 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _cross_fit(self, table: Table, options: LearningOptions) -> CrossFit:
         line = ProgressLine(options.boosting.max_iter) if self.verbose else None
         n_jobs = effective_n_jobs(self.n_jobs)
+        threads = 1 if self.n_averaged > 1 else n_jobs  # processes and threads would add up
         # One BLAS thread: results then do not depend on the machine's number of cores.
         with threadpool_limits(1, user_api="blas"):
             crossfit = cross_fit(
                 table.X,
                 table.labels,
                 table.weight,
-                self._engine(),
+                get_engine(self.engine, threads),
                 options,
                 self.n_averaged,
                 n_jobs,
