@@ -398,7 +398,7 @@ def test_readouts_of_no_rows() -> None:
     """No queries, no evidence."""
     training = table(3)
     for rule in (Margin(3), Hull(3, 0.3), Votes(3)):
-        assert Readout(ENGINE, training, rule)(np.empty((0, 3))).shape == (0, 3)
+        assert Readout(ENGINE, lambda: training, rule)(np.empty((0, 3))).shape == (0, 3)
 
 
 # --- what holds for every rule
@@ -412,7 +412,7 @@ def test_rules_together_are_rules_alone(rule: Rule) -> None:
     together = evidence(ENGINE, training, queries, ALL_RULES)
     assert list(together) == ALL_RULES
     assert_allclose(together[rule], found(training, queries, rule), rtol=1e-10)
-    assert_allclose(together[rule], Readout(ENGINE, training, rule)(queries), rtol=1e-10)
+    assert_allclose(together[rule], Readout(ENGINE, lambda: training, rule)(queries), rtol=1e-10)
 
 
 @pytest.mark.parametrize("rule", ALL_RULES, ids=str)

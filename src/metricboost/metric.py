@@ -9,6 +9,7 @@ formed where it is asked for: a weight for each of many columns costs no more th
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -115,7 +116,7 @@ class SparseMetric:
         self.imputation = imputation
         self.n_features = len(self.center if imputation is None else imputation.fill)
         self.columns = [tuple(int(j) for j in term) for term in columns]
-        self.components = np.asarray(components, dtype=np.float64)
+        self.components = np.ascontiguousarray(components, dtype=np.float64)
         self.term_center = np.asarray(term_center, dtype=np.float64)
         self.term_scale = np.asarray(term_scale, dtype=np.float64)
         names = feature_names if feature_names is not None else _default_names(self.n_features)
@@ -362,6 +363,22 @@ class SparseMetric:
         shares[list(self._indicators)] += extended[self.n_features :]
         total = shares.sum()
         return shares / total if total > 0 else shares
+
+    def without_imputation(self) -> SparseMetric:
+        """The same metric for rows that are imputed already: those of the extended table."""
+        if self.imputation is None:
+            return self
+        return SparseMetric(
+            self.columns, self.components, self.center, self.scale, self.term_center,
+            self.term_scale, self.imputation.names(self.feature_names), self.diagonal, None,
+            self.gamma, self.clip, self.stability,
+        )  # fmt: skip
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the metric to a file, which :func:`metricboost.load` reads."""
+        from .persistence import save
+
+        save(self, path)
 
     def interactions(self) -> list[MetricTerm]:
         """The terms of two or more distinct columns, the heaviest first."""

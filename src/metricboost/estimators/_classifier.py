@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -12,7 +13,6 @@ from joblib import effective_n_jobs
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
 from .._typing import Float
 from ..boosting.neighborhoods import nearest
@@ -21,7 +21,7 @@ from ..metric import SparseMetric
 from ..selection.choosing import CLASSIFIERS, Candidate, candidates, choose, default_rules
 from ..selection.crossfit import CrossFit, Variant
 from ..selection.readouts import Readout, Training
-from ._sdist import SDist
+from ._sdist import SDist, with_rows
 
 
 class SDistClassifier(ClassifierMixin, SDist):  # type: ignore[misc]
@@ -157,15 +157,12 @@ class SDistClassifier(ClassifierMixin, SDist):  # type: ignore[misc]
         self.rule_ = candidate.rule
         self.n_neighbors_predict_ = int(getattr(candidate.rule, "k", 10))
         self.oob_score_ = 1.0 - candidate.error
-        self._readout = self._made_readout(self._crossfit.metric(self._variant))
+        self._readout = self._made_readout(self.metric_.without_imputation())
 
     def _made_readout(self, metric: SparseMetric) -> Readout:
         """The chosen rule on the training rows (imputed already) under a metric."""
-        fit = self._crossfit
-        rows = metric.transform(fit.X)
-        training = Training(rows, fit.labels, fit.weight, fit.n_classes)
-        with threadpool_limits(1, user_api="blas"):
-            return Readout(self._engine(), training, self.rule_)
+        training = partial(_embedded, self._crossfit, metric)
+        return Readout(self._engine(), training, self.rule_)
 
     def decision_function(self, X: Any) -> Float:
         """Calibrated log odds: of ``classes_[1]`` where there are two classes, else of each class.
@@ -258,3 +255,11 @@ class SDistClassifier(ClassifierMixin, SDist):  # type: ignore[misc]
         near, squared = nearest(self._engine(), self._embedded(X), training, k)
         rows = self._training_rows[near].astype(np.int32)
         return (np.sqrt(squared), rows) if return_distance else rows
+
+
+def _embedded(crossfit: CrossFit, metric: SparseMetric) -> Training:
+    """The training rows under a metric."""
+    with_rows(crossfit)
+    return Training(
+        metric.transform(crossfit.X), crossfit.labels, crossfit.weight, crossfit.n_classes
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -134,6 +135,8 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         The learned metric.
     classes_ : ndarray of shape (n_classes,)
         The class labels.
+    class_count_ : ndarray of shape (n_classes,)
+        How many training rows each class has.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of every column in the metric; sums to 1, zero for what is unused.
     stability_ : ndarray of shape (n_features_in_,)
@@ -309,6 +312,7 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             X, y = X[rows], y[rows]
         remark = " among the rows whose weight is not 0"
         self.classes_, labels = check_classes(self, y, remark)
+        self.class_count_ = np.bincount(labels)
         self._training_rows = rows  # the others have no weight
         imputation = Imputation.of(X) if self.missing == "impute" else None
         X = X if imputation is None else imputation.apply(X)
@@ -450,10 +454,25 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _staged_metrics(self, imputed: bool = False) -> Iterator[SparseMetric]:
         """The metric after each step, for rows as given or for those that are imputed already."""
         imputation = None if imputed else self.metric_.imputation
-        for steps in range(1, max(len(fit.path) for fit in self._crossfit.fits) + 1):
-            yield self._crossfit.metric(
-                Variant(self._variant.share, steps=steps), imputation=imputation
-            )
+        crossfit = with_rows(self._crossfit)
+        for steps in range(1, max(len(fit.path) for fit in crossfit.fits) + 1):
+            yield crossfit.metric(Variant(self._variant.share, steps=steps), imputation=imputation)
+
+    def save(self, path: str | os.PathLike[str], rows: bool = True) -> None:
+        """Write the fitted model to a file, which :func:`metricboost.load` reads.
+
+        Parameters
+        ----------
+        path : str or path
+            Usually with the ending ``.mbz``.
+        rows : bool, default=True
+            Whether the training rows go along (only the columns that matter). Without them no
+            data leaves the machine, but the model can embed and explain only.
+        """
+        from ..persistence import save
+
+        check_is_fitted(self)
+        save(self, path, rows)
 
     def pair_distance(self, X: Any, Y: Any) -> Float:
         """The distance (not its square) between row i of X and row i of Y."""
@@ -470,6 +489,16 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         return partial(_distance, self.metric_)
+
+
+def with_rows(crossfit: CrossFit) -> CrossFit:
+    """The same, where it has training rows: a model file may lack them."""
+    if not len(crossfit.X):
+        raise ValueError(
+            "This model was saved without its training rows (rows=False): it can embed rows and "
+            "measure distances, but classifying takes neighbours."
+        )
+    return crossfit
 
 
 def _distance(metric: SparseMetric, x: npt.ArrayLike, y: npt.ArrayLike) -> float:

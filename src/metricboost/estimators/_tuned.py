@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from numbers import Integral
 from typing import Any, ClassVar
@@ -113,7 +114,7 @@ class SDistClassifierCV(ClassifierMixin, TransformerMixin, BaseEstimator):  # ty
     cv_results_ : dict of arrays
         As in scikit-learn's searches, one entry per configuration, variant and readout.
     n_splits_ : int
-    classes_, n_features_in_, feature_names_in_
+    classes_, class_count_, n_features_in_, feature_names_in_
 
     Examples
     --------
@@ -209,7 +210,8 @@ class SDistClassifierCV(ClassifierMixin, TransformerMixin, BaseEstimator):  # ty
         """What is known before the search; what an earlier fit left is forgotten."""
         for name in ("feature_names_in_", "estimators_", "best_estimator_"):
             self.__dict__.pop(name, None)
-        self.classes_, self.n_features_in_ = base.classes_, base.n_features_in_
+        self.classes_, self.class_count_ = base.classes_, base.class_count_
+        self.n_features_in_ = base.n_features_in_
         if hasattr(base, "feature_names_in_"):
             self.feature_names_in_ = base.feature_names_in_
 
@@ -316,12 +318,13 @@ class SDistClassifierCV(ClassifierMixin, TransformerMixin, BaseEstimator):  # ty
         return model
 
     def _remember_in(self, model: SDistClassifier) -> None:
-        model.classes_, model.n_features_in_ = self.classes_, self.n_features_in_
+        model.classes_, model.class_count_ = self.classes_, self.class_count_
+        model.n_features_in_ = self.n_features_in_
         if hasattr(self, "feature_names_in_"):
             model.feature_names_in_ = self.feature_names_in_
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "cv_results_")
+        return hasattr(self, "best_params_")
 
     def _best_model(self) -> SDistClassifier:
         check_is_fitted(self)
@@ -370,6 +373,16 @@ class SDistClassifierCV(ClassifierMixin, TransformerMixin, BaseEstimator):  # ty
         parts = [log_softmax(model._log_odds(X), axis=1) for model in self.estimators_]
         result: Float = np.mean(parts, axis=0)
         return result
+
+    def save(self, path: str | os.PathLike[str], rows: bool = True) -> None:
+        """Write the models to a file, which :func:`metricboost.load` reads; see `SDist.save`.
+
+        ``cv_results_`` does not go along.
+        """
+        from ..persistence import save
+
+        self._best_model()
+        save(self, path, rows)
 
     def transform(self, X: Any) -> Float:
         """Embed rows under the best metric."""

@@ -16,7 +16,7 @@ look at the k nearest rows of each class:
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -148,22 +148,31 @@ def evidence(
         found.update(_votes(engine, training, queries, votes))
     for rule in rules:
         if isinstance(rule, Kernel | Mixture):
-            found[rule] = Readout(engine, training, rule)(queries)
+            found[rule] = Readout(engine, lambda: training, rule)(queries)
     return {rule: found[rule] for rule in rules}
 
 
 class Readout:
-    """One rule, fitted to the training rows once, for any queries."""
+    """One rule on the training rows, for any queries.
 
-    def __init__(self, engine: Engine, training: Training, rule: Rule) -> None:
+    The rows are embedded, and what the rule needs is fitted to them, at the first use.
+    """
+
+    def __init__(self, engine: Engine, make_training: Callable[[], Training], rule: Rule) -> None:
         self.rule = rule
-        self.training = training
         self._engine = engine
-        self._model: Any = None
-        if isinstance(rule, Kernel):
-            self._model = _Machine(training, rule)
-        elif isinstance(rule, Mixture):
-            self._model = _mixtures(training, rule)
+        self._make_training = make_training
+
+    @cached_property
+    def training(self) -> Training:
+        return self._make_training()
+
+    @cached_property
+    def _model(self) -> Any:
+        with threadpool_limits(1, user_api="blas"):  # the same on any number of cores
+            if isinstance(self.rule, Kernel):
+                return _Machine(self.training, self.rule)
+            return _mixtures(self.training, self.rule) if isinstance(self.rule, Mixture) else None
 
     def __call__(self, queries: Float) -> Float:
         if isinstance(self.rule, Kernel):
