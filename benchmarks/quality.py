@@ -18,7 +18,7 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,8 @@ class TableSet:
     reference: str = "3-NN"
     score: str = "error"
     rivals: tuple[str, ...] = ()
+    #: Models are shown as differences to the reference in the docs.
+    differences: bool = False
 
 
 #: The tables on which the defaults were chosen, with seeds from 100 on.
@@ -61,8 +63,9 @@ STUDY = {
             "without screening",
         ),
         reference="defaults",
+        differences=True,
     ),
-    "tuning": TableSet(CHOSEN_ON, ("tuned", "tuned, one model"), reference="tuned"),
+    "tuning": TableSet(CHOSEN_ON, ("tuned", "tuned, one model"), "tuned", differences=True),
     "binary": TableSet(
         (*tables.BINARY,),
         ("defaults", "tuned", "3-NN", "NCA", "RBF-SVM", "L1 logistic", "LightGBM"),
@@ -233,7 +236,7 @@ def show(cells: list[Cell], results: Path, chosen: TableSet, markdown: bool) -> 
         return
     found = collect(sorted(rows, key=lambda row: _order(row, cells)))
     if markdown:
-        print_markdown(found, chosen.score)
+        print_markdown(found, chosen.score, chosen.reference if chosen.differences else None)
         return
     print_blocks(found, chosen.score, chosen.reference, {name: note(name) for name in found})
     if len(found) > 1:
@@ -268,6 +271,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--give-up", type=int, default=2, help="timeouts before a pair is left")
     parser.add_argument("--fresh", action="store_true", help="measure known cells again")
     parser.add_argument("--print-only", action="store_true")
+    parser.add_argument("--score", help="error, auc, brier, variables, ... in the printed tables")
     parser.add_argument("--markdown", action="store_true", help="print one table for the docs")
     return parser.parse_args()
 
@@ -277,7 +281,10 @@ def main() -> None:
     cells = list(selected(arguments))
     if not arguments.print_only:
         measure(cells, arguments)
-    show(cells, arguments.results, STUDY[arguments.tableset], arguments.markdown)
+    chosen = STUDY[arguments.tableset]
+    if arguments.score:
+        chosen = replace(chosen, score=arguments.score)
+    show(cells, arguments.results, chosen, arguments.markdown)
 
 
 if __name__ == "__main__":

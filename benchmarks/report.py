@@ -197,20 +197,30 @@ def _verdict(loss: float, error: float) -> str:
     return "within one s.e." if loss <= error else "behind"
 
 
-def print_markdown(results: Results, score: str) -> None:
-    """Means and standard errors over all splits of each model, one row a table."""
+def print_markdown(results: Results, score: str, reference: str | None = None) -> None:
+    """One row a table: means and standard errors over all splits of each model.
+
+    With a reference, the others are shown as paired differences to it.
+    """
     names = list(dict.fromkeys(model for models in results.values() for model in models))
     names = [name for name in names if _measured(results, name)]
     print(f"| table | {' | '.join(names)} |\n|---|{'---|' * len(names)}")
     for table, models in results.items():
-        marked = best(models, score)
-        cells = (_markdown_cell(models.get(name, {}), score, name in marked) for name in names)
+        marked = best(models, score) if reference is None else set()
+        to = {name: models.get(reference) if name != reference else None for name in names}
+        cells = (
+            _markdown_cell(models.get(name, {}), score, name in marked, to[name]) for name in names
+        )
         print(f"| {table} | {' | '.join(cells)} |")
 
 
-def _markdown_cell(rows: dict[int, Row], score: str, marked: bool) -> str:
+def _markdown_cell(
+    rows: dict[int, Row], score: str, marked: bool, reference: dict[int, Row] | None
+) -> str:
     found = values(rows, score)
     if not found:
         return _others(rows)
+    if reference:
+        return _with_error(*paired(rows, reference, score), sign="+")
     text = _with_error(*mean_and_error(found.values()))
     return f"**{text}**" if marked else text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,9 @@ from ..selection.choosing import CLASSIFIERS, Candidate, candidates, choose, def
 from ..selection.crossfit import CrossFit, Variant
 from ..selection.readouts import Readout, Training
 from ._sdist import SDist, with_rows
+
+if TYPE_CHECKING:
+    from ..inspection import ModelExplanation, RowExplanation
 
 
 class SDistClassifier(ClassifierMixin, SDist):  # type: ignore[misc]
@@ -226,6 +229,28 @@ class SDistClassifier(ClassifierMixin, SDist):  # type: ignore[misc]
         with np.errstate(divide="ignore"):  # log(0) is -inf, as in scikit-learn's classifiers
             result: Float = np.log(self.predict_proba(X))
         return result
+
+    def explain(
+        self, X: Any = None, n_neighbors: int = 3
+    ) -> ModelExplanation | list[RowExplanation]:
+        """What was learned or, for given rows, why they are classified as they are.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), optional
+            Rows to explain; None explains the model.
+        n_neighbors : int, default=3
+            Neighbours of each class in the explanation of a row.
+
+        Returns
+        -------
+        metricboost.inspection.ModelExplanation, or a list of \
+        metricboost.inspection.RowExplanation
+        """
+        from ..inspection import explain_model, explain_rows
+
+        check_is_fitted(self)
+        return explain_model(self) if X is None else explain_rows(self, X, n_neighbors)
 
     def kneighbors(
         self, X: Any, n_neighbors: int | None = None, return_distance: bool = True

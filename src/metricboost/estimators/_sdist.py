@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +38,9 @@ from ._validation import (
     refuse_overflow,
 )
 from ._warnings import warn_about_fit
+
+if TYPE_CHECKING:
+    from ..inspection import ModelExplanation
 
 
 class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -457,6 +460,18 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         crossfit = with_rows(self._crossfit)
         for steps in range(1, max(len(fit.path) for fit in crossfit.fits) + 1):
             yield crossfit.metric(Variant(self._variant.share, steps=steps), imputation=imputation)
+
+    def explain(self) -> ModelExplanation:
+        """What was learned, as data: terms, variables and the network of interactions.
+
+        Returns
+        -------
+        metricboost.inspection.ModelExplanation
+        """
+        from ..inspection import explain_model
+
+        check_is_fitted(self)
+        return explain_model(self)
 
     def save(self, path: str | os.PathLike[str], rows: bool = True) -> None:
         """Write the fitted model to a file, which :func:`metricboost.load` reads.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +37,9 @@ from ._options import Table
 from ._scoring import FoldScorer
 from ._search import Configuration, Tasks, over_splits, results
 from ._warnings import warn_about_fit
+
+if TYPE_CHECKING:
+    from ..inspection import ModelExplanation, RowExplanation
 
 #: What the default search tries: the degree of the terms, and how far out values may lie.
 DEFAULT_GRID: Mapping[str, Sequence[Any]] = {"max_degree": [1, 2], "clip": [1.5, 3.0]}
@@ -373,6 +376,28 @@ class SDistClassifierCV(ClassifierMixin, TransformerMixin, BaseEstimator):  # ty
         parts = [log_softmax(model._log_odds(X), axis=1) for model in self.estimators_]
         result: Float = np.mean(parts, axis=0)
         return result
+
+    def explain(
+        self, X: Any = None, n_neighbors: int = 3
+    ) -> ModelExplanation | list[RowExplanation]:
+        """What was learned or, for given rows, why they are classified as they are.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), optional
+            Rows to explain; None explains the model.
+        n_neighbors : int, default=3
+            Neighbours of each class in the explanation of a row.
+
+        Returns
+        -------
+        metricboost.inspection.ModelExplanation, or a list of \
+        metricboost.inspection.RowExplanation
+        """
+        from ..inspection import explain_model, explain_rows
+
+        self._best_model()
+        return explain_model(self) if X is None else explain_rows(self, X, n_neighbors)
 
     def save(self, path: str | os.PathLike[str], rows: bool = True) -> None:
         """Write the models to a file, which :func:`metricboost.load` reads; see `SDist.save`.

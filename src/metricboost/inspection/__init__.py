@@ -1,5 +1,19 @@
-"""Looking at data and at models: for now, the pair screening on its own."""
+"""Looking into a table and a metric."""
 
+from ._rows import Change, Neighbor, RowExplanation, contributions, explain_rows
 from ._screened import ScreenedPairs
+from ._terms import Link, ModelExplanation, TermShare, VariableShare, explain_model
 
-__all__ = ["ScreenedPairs"]
+__all__ = [
+    "Change",
+    "Link",
+    "ModelExplanation",
+    "Neighbor",
+    "RowExplanation",
+    "ScreenedPairs",
+    "TermShare",
+    "VariableShare",
+    "contributions",
+    "explain_model",
+    "explain_rows",
+]
