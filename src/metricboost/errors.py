@@ -3,3 +3,7 @@
 
 class ModelFileError(ValueError):
     """A model file that is damaged, hostile, or newer than this version of metricboost."""
+
+
+class TableError(ValueError):
+    """A table, or a column of it, that cannot be used as it is; the message says what to do."""

@@ -13,13 +13,16 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ._typing import Float, Index
 from .imputation import Imputation, indicator_name
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
 
 
 @dataclass(frozen=True)
@@ -379,6 +382,43 @@ class SparseMetric:
         from .persistence import save
 
         save(self, path)
+
+    def to_onnx(
+        self, path: str | os.PathLike[str] | None = None, dtype: str = "float32"
+    ) -> ModelProto:
+        """The embedding as an ONNX model, for programs without Python or metricboost.
+
+        Its input ``X``, of shape (N, n_features), has the columns of the metric in their order; its
+        output ``embedding`` is what ``transform`` gives, up to rounding. Names of the columns and
+        the version of metricboost are in its metadata. Needs ``pip install "metricboost[onnx]"``.
+
+        Parameters
+        ----------
+        path : str or path, optional
+            A file to write, usually with the ending ``.onnx``. A file in the way is replaced, at
+            once or not at all.
+        dtype : {"float32", "float64"}, default="float32"
+            The type of the input, the output and all that lies between. Products of high degree
+            can exceed what float32 holds where columns are not clipped.
+
+        Returns
+        -------
+        onnx.ModelProto
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from onnxruntime import InferenceSession
+        >>> from metricboost import SparseMetric
+        >>> metric = SparseMetric([(0, 1)], [[0.5]], np.zeros(2), np.ones(2), [1.0], [1.0])
+        >>> session = InferenceSession(metric.to_onnx().SerializeToString())
+        >>> session.run(["embedding"], {"X": np.float32([[3.0, 5.0], [1.0, 1.0]])})[0]
+        array([[7.],
+               [0.]], dtype=float32)
+        """
+        from .export import to_onnx
+
+        return to_onnx(self, path, dtype)
 
     def interactions(self) -> list[MetricTerm]:
         """The terms of two or more distinct columns, the heaviest first."""

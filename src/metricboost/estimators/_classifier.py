@@ -25,6 +25,7 @@ from ._sdist import SDist, with_rows
 
 if TYPE_CHECKING:
     from ..inspection import ModelExplanation, RowExplanation
+    from ..report import Report
 
 
 class SDistClassifier(ClassifierMixin, SDist):  # type: ignore[misc]
@@ -251,6 +252,27 @@ class SDistClassifier(ClassifierMixin, SDist):  # type: ignore[misc]
 
         check_is_fitted(self)
         return explain_model(self) if X is None else explain_rows(self, X, n_neighbors)
+
+    def report(self, X: Any = None, y: Any = None, title: str | None = None) -> Report:
+        """A self-contained page about the model and how it does on some rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), optional
+            Rows to show, best rows that the model has not seen.
+        y : array-like of shape (n_samples,), optional
+            Their classes.
+        title : str, optional
+
+        Returns
+        -------
+        metricboost.report.Report
+            With ``html``, ``save`` and ``open``; a notebook shows it.
+        """
+        from ..report import make_report
+
+        check_is_fitted(self)
+        return make_report(self, X, y, title)
 
     def kneighbors(
         self, X: Any, n_neighbors: int | None = None, return_distance: bool = True

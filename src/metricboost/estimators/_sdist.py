@@ -459,7 +459,8 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         imputation = None if imputed else self.metric_.imputation
         crossfit = with_rows(self._crossfit)
         for steps in range(1, max(len(fit.path) for fit in crossfit.fits) + 1):
-            yield crossfit.metric(Variant(self._variant.share, steps=steps), imputation=imputation)
+            variant = Variant(self._variant.share, steps=steps)
+            yield crossfit.metric(variant, imputation=imputation, with_gamma=False)
 
     def explain(self) -> ModelExplanation:
         """What was learned, as data: terms, variables and the network of interactions.

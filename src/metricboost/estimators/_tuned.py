@@ -40,6 +40,7 @@ from ._warnings import warn_about_fit
 
 if TYPE_CHECKING:
     from ..inspection import ModelExplanation, RowExplanation
+    from ..report import Report
 
 #: What the default search tries: the degree of the terms, and how far out values may lie.
 DEFAULT_GRID: Mapping[str, Sequence[Any]] = {"max_degree": [1, 2], "clip": [1.5, 3.0]}
@@ -398,6 +399,27 @@ class SDistClassifierCV(ClassifierMixin, TransformerMixin, BaseEstimator):  # ty
 
         self._best_model()
         return explain_model(self) if X is None else explain_rows(self, X, n_neighbors)
+
+    def report(self, X: Any = None, y: Any = None, title: str | None = None) -> Report:
+        """A self-contained page about the model and how it does on some rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), optional
+            Rows to show, best rows that the model has not seen.
+        y : array-like of shape (n_samples,), optional
+            Their classes.
+        title : str, optional
+
+        Returns
+        -------
+        metricboost.report.Report
+            With ``html``, ``save`` and ``open``; a notebook shows it.
+        """
+        from ..report import make_report
+
+        self._best_model()
+        return make_report(self, X, y, title)
 
     def save(self, path: str | os.PathLike[str], rows: bool = True) -> None:
         """Write the models to a file, which :func:`metricboost.load` reads; see `SDist.save`.

@@ -168,10 +168,10 @@ def contributions(metric: SparseMetric, X: npt.ArrayLike, Y: npt.ArrayLike) -> F
     >>> metric.pair_distance([[1.0, 1.0]], [[0.0, 0.0]]) ** 2
     array([0.25])
     """
-    return _decomposed(metric, metric.term_features(X) - metric.term_features(Y))
+    return decomposed(metric, metric.term_features(X) - metric.term_features(Y))
 
 
-def _decomposed(metric: SparseMetric, delta: Float) -> Float:
+def decomposed(metric: SparseMetric, delta: Float) -> Float:
     weighted = (delta @ metric.components.T) @ metric.components + delta * metric.diagonal
     result: Float = delta * weighted
     return result
@@ -252,7 +252,7 @@ class _Explainer:
 
     def _neighbors(self, features: Float, rows: Index, c: int) -> list[Neighbor]:
         delta = features - self.inside.term_features(self.table[rows])
-        parts = _decomposed(self.metric, delta)
+        parts = decomposed(self.metric, delta)
         numbers = self.best._training_rows[rows]
         label = self.model.classes_.tolist()[c]
         return [Neighbor(int(number), label, float(part.sum()), part)

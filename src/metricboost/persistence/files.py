@@ -8,10 +8,12 @@ from typing import Any
 from ..errors import ModelFileError
 from ..estimators import SDist, SDistClassifierCV
 from ..metric import SparseMetric
+from ..tables import TableClassifier
 from .archive import DAMAGE, read, write
 from .metrics import pack_metric, unpack_metric
 from .models import pack_model, unpack_model
 from .records import Record
+from .tables import pack_table_model, unpack_table_model
 from .writing import Arrays
 
 #: Arrays of a file may take this much unless the caller allows more.
@@ -23,7 +25,7 @@ def save(model: Any, path: str | os.PathLike[str], rows: bool = True) -> None:
 
     Parameters
     ----------
-    model : SparseMetric, SDist, SDistClassifier or SDistClassifierCV
+    model : SparseMetric, SDist, SDistClassifier, SDistClassifierCV or TableClassifier
     path : str or path
         Usually with the ending ``.mbz``. A file in the way is replaced, at once or not at all.
     rows : bool, default=True
@@ -33,6 +35,8 @@ def save(model: Any, path: str | os.PathLike[str], rows: bool = True) -> None:
     arrays = Arrays()
     if isinstance(model, SparseMetric):
         content = {"kind": "SparseMetric", "metric": pack_metric(model, arrays)}
+    elif isinstance(model, TableClassifier):
+        content = pack_table_model(model, rows, arrays)
     elif isinstance(model, SDist | SDistClassifierCV):
         content = pack_model(model, rows, arrays)
     else:
@@ -54,7 +58,7 @@ def load(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Any:
 
     Returns
     -------
-    SparseMetric, SDist, SDistClassifier or SDistClassifierCV
+    SparseMetric, SDist, SDistClassifier, SDistClassifierCV or TableClassifier
         As it was saved. ``engine``, ``device``, ``n_jobs`` and ``verbose`` have their defaults, and
         a search comes without its ``cv_results_``.
 
@@ -82,6 +86,8 @@ def load(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Any:
         record = Record(manifest.get("model"), arrays)
         if record.values.get("kind") == "SparseMetric":
             return unpack_metric(record.record("metric"))
+        if record.values.get("kind") == "TableClassifier":
+            return unpack_table_model(record, max_bytes)
         return unpack_model(record, max_bytes)
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from None

@@ -1,0 +1,260 @@
+"""A metric as an ONNX model: the embedding as a graph of a few operators.
+
+The graph is ``SparseMetric.transform`` once more: the columns the metric uses are gathered,
+standardised and clipped, missing ones get their values, products are taken degree by degree, and
+one matrix product, beside a weight for each term of the diagonal, gives the embedding. What can be
+computed beforehand is computed in double precision, whatever the type of the graph.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._typing import Float, Index
+from ..metric import SparseMetric
+
+if TYPE_CHECKING:
+    from onnx import ModelProto, NodeProto, TensorProto
+
+#: Opset 17 came with version 8 of the file format: every onnxruntime since 1.12 reads both.
+OPSET, IR_VERSION = 17, 8
+DTYPES = ("float32", "float64")
+
+
+def to_onnx(
+    metric: SparseMetric, path: str | os.PathLike[str] | None = None, dtype: str = "float32"
+) -> ModelProto:
+    """The embedding of a metric as an ONNX model; see :meth:`metricboost.SparseMetric.to_onnx`."""
+    _check_installed()
+    if dtype not in DTYPES:
+        raise ValueError(f"dtype={dtype!r} must be one of {DTYPES}.")
+    graph = _Graph(np.dtype(dtype))
+    if metric.columns and metric.rank:
+        _embedding(graph, metric, _products(graph, metric))
+    else:
+        _zeros(graph, metric.rank)
+    model = _model(graph, metric)
+    if path is not None:
+        _write(Path(path), model.SerializeToString())
+    return model
+
+
+def _check_installed() -> None:
+    try:
+        import onnx  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            'A metric becomes an ONNX model with the package onnx: pip install "metricboost[onnx]".'
+        ) from error
+
+
+@dataclass
+class _Graph:
+    """Nodes and constants as they are added; a value is known by its name."""
+
+    dtype: np.dtype[Any]
+    nodes: list[NodeProto] = field(default_factory=list)
+    constants: list[TensorProto] = field(default_factory=list)
+
+    def add(self, operator: str, *inputs: str, **options: Any) -> str:
+        """A node; the name of its output."""
+        from onnx import helper
+
+        output = f"{operator}_{len(self.nodes)}"
+        self.nodes.append(helper.make_node(operator, inputs, [output], **options))
+        return output
+
+    def integers(self, name: str, values: npt.ArrayLike) -> str:
+        return self._keep(name, np.asarray(values, dtype=np.int64))
+
+    def numbers(self, name: str, values: Float | float) -> str:
+        """A constant in the type of the graph, which must be able to hold it."""
+        values = np.asarray(values, dtype=np.float64)
+        with np.errstate(over="ignore"):
+            cast = values.astype(self.dtype)
+        lost = np.isfinite(values) & ~np.isfinite(cast)
+        if lost.any():
+            raise ValueError(
+                f"The {name} of this metric has the value {values[lost][0]}, which {self.dtype} "
+                "cannot hold: use dtype='float64'."
+            )
+        return self._keep(name, cast)
+
+    def _keep(self, name: str, values: npt.NDArray[Any]) -> str:
+        from onnx import numpy_helper
+
+        name = f"{name}_{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(values, name))
+        return name
+
+    def gather(self, table: str, columns: Index, width: int) -> str:
+        """Columns of a table of a given width; the table itself where they are all, in order."""
+        if np.array_equal(columns, np.arange(width)):
+            return table
+        return self.add("Gather", table, self.integers("columns", columns), axis=1)
+
+    def concat(self, tables: list[str]) -> str:
+        """Tables side by side."""
+        return tables[0] if len(tables) == 1 else self.add("Concat", *tables, axis=1)
+
+
+def _products(graph: _Graph, metric: SparseMetric) -> str:
+    """The products of all terms: degree by degree, in the order of ``_by_degree``."""
+    used = np.unique([j for term in metric.columns for j in term])
+    table = _standardised(graph, metric, used)
+    terms = [metric.columns[t] for t in _by_degree(metric)]
+    groups = []
+    for degree in sorted({len(term) for term in terms}):
+        factors = np.searchsorted(used, [term for term in terms if len(term) == degree])
+        product = graph.gather(table, factors[:, 0], len(used))
+        for i in range(1, degree):
+            product = graph.add("Mul", product, graph.gather(table, factors[:, i], len(used)))
+        groups.append(product)
+    return graph.concat(groups)
+
+
+def _by_degree(metric: SparseMetric) -> Index:
+    """The terms in increasing order of their degrees."""
+    return np.argsort([len(term) for term in metric.columns], kind="stable")
+
+
+def _standardised(graph: _Graph, metric: SparseMetric, used: Index) -> str:
+    """The columns of the extended table that are used, as they enter products."""
+    values, marks = used[used < metric.n_features], used[used >= metric.n_features]
+    parts = []
+    if len(values):
+        parts.append(_values(graph, metric, values))
+    if len(marks):
+        parts.append(_marks(graph, metric, marks))
+    return graph.concat(parts)
+
+
+def _values(graph: _Graph, metric: SparseMetric, columns: Index) -> str:
+    """Columns of the input: standardised, clipped, and with the missing ones filled."""
+    values = graph.gather("X", columns, metric.n_features)
+    standard = _centred(graph, values, metric.center[columns])
+    standard = graph.add("Div", standard, _scale(graph, metric.scale[columns]))
+    if metric.clip is not None and np.isfinite(metric.clip):
+        ends = [graph.numbers("clip", end) for end in (-metric.clip, metric.clip)]
+        standard = graph.add("Clip", standard, *ends)
+    if metric.imputation is None:
+        return standard
+    # The fill is put in as it is after standardising, which double precision has done.
+    fill = graph.numbers("fill", _constants(metric, columns, missing=True))
+    return graph.add("Where", graph.add("IsNaN", values), fill, standard)
+
+
+def _centred(graph: _Graph, values: str, center: Float) -> str:
+    """Less the centre, with the digits that it has beyond the type of the graph.
+
+    A column may lie far from zero, as years and timestamps do. Values near the centre lose nothing
+    when the rounded centre is taken away, so its remainder can still be taken away after it.
+    """
+    centred = graph.add("Sub", values, graph.numbers("center", center))
+    remainder = center - center.astype(graph.dtype)
+    if not remainder.any():
+        return centred
+    return graph.add("Sub", centred, graph.numbers("center remainder", remainder))
+
+
+def _scale(graph: _Graph, scale: Float) -> str:
+    small = np.abs(scale) < np.finfo(graph.dtype).smallest_normal
+    if small.any():
+        raise ValueError(
+            f"The scale of this metric has the value {scale[small][0]}, too small for "
+            f"{graph.dtype}: use dtype='float64'."
+        )
+    return graph.numbers("scale", scale)
+
+
+def _marks(graph: _Graph, metric: SparseMetric, columns: Index) -> str:
+    """Indicators, standardised: each takes one of two values."""
+    sources = np.asarray(metric._indicators, dtype=np.intp)[columns - metric.n_features]
+    missing = graph.add("IsNaN", graph.gather("X", sources, metric.n_features))
+    yes, no = (graph.numbers("mark", _constants(metric, columns, case)) for case in (True, False))
+    return graph.add("Where", missing, yes, no)
+
+
+def _constants(metric: SparseMetric, columns: Index, missing: bool) -> Float:
+    """What columns of the extended table are, standardised, in a row with everything missing.
+
+    Or with nothing missing: there only the indicators are constant.
+    """
+    row = np.full((1, metric.n_features), np.nan if missing else 0.0)
+    result: Float = metric._standardised(metric._checked(row), columns)[0]
+    return result
+
+
+def _embedding(graph: _Graph, metric: SparseMetric, products: str) -> None:
+    """The centred products times the factor, beside those that have a weight of their own."""
+    order = _by_degree(metric)
+    center = graph.numbers("term center", metric.term_center[order])
+    centred = graph.add("Sub", products, center)
+    parts = []
+    if len(metric.components):
+        factor = (metric.components / metric.term_scale)[:, order].T
+        parts.append(graph.add("MatMul", centred, graph.numbers("components", factor)))
+    weighted = np.flatnonzero(metric.diagonal)
+    if len(weighted):
+        # Not part of the matrix product: thousands of weights would fill a matrix with zeros.
+        alone = graph.gather(centred, np.argsort(order)[weighted], len(order))
+        weights = np.sqrt(metric.diagonal[weighted]) / metric.term_scale[weighted]
+        parts.append(graph.add("Mul", alone, graph.numbers("diagonal", weights)))
+    graph.concat(parts)
+
+
+def _zeros(graph: _Graph, rank: int) -> None:
+    """The embedding where there is nothing to compute it from."""
+    from onnx import numpy_helper
+
+    shape = graph.add("Concat", graph.add("Shape", "X", end=1), graph.integers("rank", [rank]),
+                      axis=0)  # fmt: skip
+    zero = numpy_helper.from_array(np.zeros(1, graph.dtype))
+    graph.add("ConstantOfShape", shape, value=zero)
+
+
+def _model(graph: _Graph, metric: SparseMetric) -> ModelProto:
+    from onnx import helper
+
+    from .. import __version__
+
+    graph.nodes[-1].output[0] = "embedding"
+    kind = helper.np_dtype_to_tensor_dtype(graph.dtype)
+    model = helper.make_model(
+        helper.make_graph(
+            graph.nodes,
+            "metric",
+            [helper.make_tensor_value_info("X", kind, ["N", metric.n_features])],
+            [helper.make_tensor_value_info("embedding", kind, ["N", metric.rank])],
+            graph.constants,
+        ),
+        producer_name="metricboost",
+        producer_version=__version__,
+        ir_version=IR_VERSION,
+        opset_imports=[helper.make_opsetid("", OPSET)],
+    )
+    names = json.dumps(metric.feature_names, ensure_ascii=False)
+    helper.set_model_props(model, {"metricboost_version": __version__, "feature_names": names})
+    return model
+
+
+def _write(path: Path, content: bytes) -> None:
+    """At once or not at all; a file in the way is replaced."""
+    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        with open(unfinished, "xb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(unfinished, path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise

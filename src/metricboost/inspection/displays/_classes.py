@@ -1,0 +1,112 @@
+"""Rows in their classes: which they are, and how they are told apart in a picture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils import column_or_1d
+
+from ..._typing import Float, Index
+from ._drawing import COLOURS, fitting
+
+#: One more than colours: the pairs of colour and marker repeat after 56 classes only.
+MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*")
+#: Classes in one column of a legend.
+LEGEND_ROWS = 18
+#: Rows are drawn in so many turns, so that no class covers all others.
+TURNS = 5
+
+
+@dataclass(frozen=True)
+class RowClasses:
+    """The class of every row.
+
+    Attributes
+    ----------
+    names : ndarray
+        The classes, in the model's order where they are the model's.
+    codes : ndarray of int
+        The number of every row's class.
+    predicted : bool
+        Whether they are predictions.
+    """
+
+    names: npt.NDArray[Any]
+    codes: Index
+    predicted: bool
+
+
+def row_classes(model: Any, X: Any, y: Any, n_rows: int) -> RowClasses | None:
+    """The classes in y or, where it is None, predicted ones; None where there are neither."""
+    if y is None:
+        return _predicted(model, X)
+    labels = column_or_1d(y)
+    if len(labels) != n_rows:
+        raise ValueError(f"y has {len(labels)} labels, but X has {n_rows} rows: give one for each.")
+    names = getattr(model, "classes_", None)
+    # The model's own order, so that a class has the same colour whichever rows are drawn.
+    if names is None or not set(labels.tolist()) <= set(names.tolist()):
+        names = np.unique(labels)
+    return RowClasses(names, _codes(names, labels), predicted=False)
+
+
+def _predicted(model: Any, X: Any) -> RowClasses | None:
+    if not hasattr(model, "predict"):
+        return None
+    best = getattr(model, "best_estimator_", model)
+    if not len(best._crossfit.X):  # saved without its training rows
+        return None
+    return RowClasses(model.classes_, _codes(model.classes_, model.predict(X)), predicted=True)
+
+
+def _codes(names: npt.NDArray[Any], labels: npt.NDArray[Any]) -> Index:
+    number = {name: i for i, name in enumerate(names.tolist())}
+    return np.array([number[label] for label in labels.tolist()], dtype=np.intp)
+
+
+def colour(code: int) -> str:
+    return COLOURS[code % len(COLOURS)]
+
+
+def scatter(ax: Any, places: Float, rows: RowClasses | None, **options: Any) -> None:
+    """Points in the colours and markers of their classes."""
+    options = {**_size(len(places)), **options}
+    if rows is None:
+        ax.scatter(*places.T, **{"facecolors": "0.35", **options})
+        return
+    labels = {code: _legend_label(name) for code, name in enumerate(rows.names)}
+    for turn in range(TURNS):
+        part, codes = places[turn::TURNS], rows.codes[turn::TURNS]
+        for code in np.unique(codes).tolist():
+            look = {"facecolors": colour(code), "marker": MARKERS[code % len(MARKERS)]}
+            own = part[codes == code]
+            ax.scatter(*own.T, label=labels.pop(code, None), **{**look, **options})
+
+
+def _size(n_rows: int) -> dict[str, Any]:
+    """Smaller and paler points where there are many, so that they do not hide each other."""
+    size = float(np.clip(9000 / max(n_rows, 1), 12, 36))
+    return {"s": size, "alpha": 0.8 if n_rows <= 1000 else 0.55, "linewidths": 0}
+
+
+def _legend_label(name: Any) -> str:
+    text = fitting(name)
+    # matplotlib leaves labels with a leading underscore out of legends.
+    return f"\N{WORD JOINER}{text}" if text.startswith("_") else text
+
+
+def legend(ax: Any, rows: RowClasses | None, **place: Any) -> None:
+    """The classes beside the picture, where they hide no points."""
+    if rows is None:
+        return
+    shown = len(np.unique(rows.codes))
+    given = {
+        "loc": "center left", "bbox_to_anchor": (1.02, 0.5), "ncols": ceil(shown / LEGEND_ROWS),
+    } | place  # fmt: skip
+    drawn = ax.legend(title="predicted class" if rows.predicted else "class", **given)
+    for handle in drawn.legend_handles:
+        handle.set(alpha=1, sizes=[36])

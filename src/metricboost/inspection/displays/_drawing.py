@@ -1,0 +1,99 @@
+"""What the displays share: matplotlib where it is installed, axes, and words that fit on them."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from ...estimators import SDist, SDistClassifierCV
+from ...metric import SparseMetric
+
+#: Okabe and Ito's colours, which colour-blind readers tell apart; yellow is too pale on white.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+#: The longest text on an axis, in letters; the attributes of a display keep the whole names.
+LONGEST = 28
+NOTHING_LEARNED = "nothing was learned: the plain distance on all columns"
+
+
+def pyplot() -> Any:
+    """``matplotlib.pyplot``; it is imported here only, because it is optional."""
+    try:
+        from matplotlib import pyplot as plt
+    except ImportError as error:
+        raise ImportError(
+            'Drawing needs matplotlib, which is not installed: pip install "metricboost[plot]".'
+        ) from error
+    return plt
+
+
+def axes(ax: Any, width: float, height: float, **options: Any) -> Any:
+    """The axes that were given, or those of a new figure of this size in inches."""
+    plt = pyplot()
+    if ax is not None:
+        return ax
+    size = (width, height)
+    return plt.subplots(figsize=size, layout="constrained", subplot_kw=options)[1]
+
+
+def roomy(ax: Any) -> None:
+    """Three-dimensional axes whose labels neither touch their numbers nor the figure's edge."""
+    ax.set_box_aspect(None, zoom=0.88)
+    ax.title.set_y(0.93)  # the corners of the cube leave much room above it
+    for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
+        axis.labelpad = 9
+
+
+def fitting(name: Any, longest: int = LONGEST) -> str:
+    """A name as a label: in one line, without its middle where it is long, dollars as they are.
+
+    The middle goes because names of many columns mostly differ at one of their ends.
+    """
+    text = " ".join(str(name).split())
+    if len(text) > longest:
+        tail = longest // 2
+        text = f"{text[: longest - tail - 1]}…{text[-tail:]}"
+    return text.replace("$", r"\$")
+
+
+def percent(share: float) -> str:
+    """A share in whole percent; what is there never reads as 0%, a part never as all."""
+    if 0 < share < 0.005:
+        return "<1%"
+    return ">99%" if 0.995 <= share < 1 - 1e-9 else f"{share:.0%}"
+
+
+def check_model(model: Any) -> None:
+    """Refuse what has no metric, and what is not fitted yet."""
+    if isinstance(model, SparseMetric):
+        return
+    if not isinstance(model, SDist | SDistClassifierCV):
+        raise TypeError(
+            f"model is a {type(model).__name__}, but must be an SDist, SDistClassifier, "
+            "SDistClassifierCV or SparseMetric: of a pipeline, give its last step."
+        )
+    check_is_fitted(model)
+
+
+def best_model(model: Any, why: str) -> Any:
+    """The estimator itself, or the best one of a search; a metric alone is not enough."""
+    check_model(model)
+    if isinstance(model, SparseMetric):
+        raise TypeError(
+            f"model is a SparseMetric, which has no {why}: give the estimator it came from."
+        )
+    return model._best_model() if isinstance(model, SDistClassifierCV) else model
+
+
+def metric_of(model: Any) -> SparseMetric:
+    """The metric of any model."""
+    check_model(model)
+    metric: SparseMetric = model if isinstance(model, SparseMetric) else model.metric_
+    return metric
+
+
+def check_count(name: str, value: Any) -> int:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{name}={value!r} must be an integer of at least 1.")
+    return int(value)

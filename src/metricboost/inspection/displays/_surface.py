@@ -1,0 +1,372 @@
+"""``SurfaceDisplay``: what is predicted over two variables, the others at their medians."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from difflib import get_close_matches
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..._typing import Float
+from ...estimators._validation import check_table, listed
+from ...metric import SparseMetric
+from .._terms import explain_model
+from ._classes import RowClasses, colour, legend, row_classes, scatter
+from ._drawing import axes, best_model, check_count, fitting, roomy
+from ._embedding import principal_directions
+
+KINDS = ("contour", "surface")
+#: Grid lines of a surface each way.
+LINES = 40
+
+
+class SurfaceDisplay:
+    """The prediction over a grid of two variables, with rows as points in their classes.
+
+    All other variables are held at their medians, so the picture is a section through the model,
+    and points need not lie in the regions of their classes. Two classes are shown by the
+    probability of the second, more by the regions in which each is predicted. As a surface in
+    three dimensions it is the paper's figure: the height is the first principal direction of the
+    embedded grid, so it shows how the metric bends the plane of the two variables. With a single
+    variable, curves show the probabilities.
+
+    Parameters
+    ----------
+    features : tuple of str
+        The names of the two variables, or of the single one.
+    values : list of ndarray
+        The grid: the values of each variable.
+    probabilities : ndarray of shape (n_values, n_values, n_classes)
+        The first variable runs along the first axis. Shape (n_values, n_classes) for a single
+        variable.
+    height : ndarray of shape (n_values, n_values)
+        The grid's first principal direction under the metric.
+    classes : ndarray of shape (n_classes,)
+    points : ndarray of shape (n_samples, n_variables)
+        The rows' values of the variables.
+    rows : RowClasses
+        The classes of the rows: ``names``, ``codes`` and whether they were ``predicted``.
+    n_held : int
+        How many other variables are held at their medians.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+
+    Examples
+    --------
+    >>> from metricboost import SDistClassifier
+    >>> from metricboost.datasets import make_xor
+    >>> from metricboost.inspection import SurfaceDisplay
+    >>> X, y = make_xor(n_samples=300, n_features=8, informative=2, random_state=0)
+    >>> model = SDistClassifier(max_iter=20, n_averaged=2, random_state=0).fit(X, y)
+    >>> display = SurfaceDisplay.from_estimator(model, X, features=("x2", "x7"), y=y)
+    >>> display.probabilities.shape
+    (80, 80, 2)
+    """
+
+    def __init__(
+        self,
+        features: tuple[str, ...],
+        values: list[Float],
+        probabilities: Float,
+        height: Float,
+        classes: npt.NDArray[Any],
+        points: Float,
+        rows: RowClasses,
+        n_held: int,
+    ) -> None:
+        self.features = features
+        self.values = values
+        self.probabilities = probabilities
+        self.height = height
+        self.classes = classes
+        self.points = points
+        self.rows = rows
+        self.n_held = n_held
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: Any,
+        X: Any,
+        features: Sequence[int | str] | None = None,
+        y: Any = None,
+        grid_resolution: int = 80,
+        *,
+        ax: Any = None,
+        **options: Any,
+    ) -> SurfaceDisplay:
+        """Draw the predictions of a classifier over two variables.
+
+        Parameters
+        ----------
+        model : SDistClassifier or SDistClassifierCV
+        X : array-like of shape (n_samples, n_features)
+            Rows: they are the points, and give the ranges and the medians.
+        features : sequence of two str or int, optional
+            Names or numbers of the variables. By default the two that weigh most in terms of
+            either and of both. A single one is drawn as curves.
+        y : array-like of shape (n_samples,), optional
+            The classes of the points; predicted ones by default.
+        grid_resolution : int, default=80
+            Values of each variable.
+        ax : matplotlib Axes, optional
+        **options
+            As in :meth:`plot`.
+
+        Returns
+        -------
+        SurfaceDisplay
+        """
+        best = _classifier(model)
+        n_values = check_count("grid_resolution", grid_resolution)
+        table = check_table(best, X, reset=False, missing=best.missing)
+        columns = _columns(best.metric_, features)
+        values = [_range(table[:, j], best.metric_, j, n_values) for j in columns]
+        grid, shape = _grid(table, columns, values)
+        probabilities = _of_rows(model.predict_proba, grid).reshape(*shape, -1)
+        height, _ = principal_directions(_of_rows(best._embedded, grid), 1)
+        return cls(
+            tuple(best.metric_.feature_names[j] for j in columns),
+            values,
+            probabilities,
+            height.reshape(shape),
+            model.classes_,
+            table[:, columns],
+            _known(row_classes(model, X, y, len(table)), model.classes_),
+            table.shape[1] - len(columns),
+        ).plot(ax=ax, **options)
+
+    def plot(self, ax: Any = None, kind: str = "contour", **options: Any) -> SurfaceDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Of the projection "3d" for a surface; a new figure by default.
+        kind : {"contour", "surface"}, default="contour"
+            Flat, with the rows as points, or as a surface, without them: most do not lie on it.
+        **options
+            To ``Axes.scatter``, for the points.
+
+        Returns
+        -------
+        self
+        """
+        solid = self._checked_kind(kind, ax) == "surface"
+        self.ax_ = axes(ax, 7.0, 5.4, **({"projection": "3d"} if solid else {}))
+        self.figure_ = self.ax_.figure
+        if solid:
+            self._draw_surface()
+        elif len(self.features) == 1:
+            self._draw_curves()
+        else:
+            self._draw_contours()
+            look = {"edgecolors": "white", "linewidths": 0.5}
+            scatter(self.ax_, self.points, self.rows, **{**look, **options})
+            legend(self.ax_, self.rows)
+        self._label(solid)
+        return self
+
+    def _checked_kind(self, kind: str, ax: Any) -> str:
+        if kind not in KINDS:
+            raise ValueError(f"kind={kind!r} must be one of {', '.join(map(repr, KINDS))}.")
+        if kind == "surface" and len(self.features) == 1:
+            raise ValueError("kind='surface' needs two features, but there is one: use 'contour'.")
+        if kind == "surface" and ax is not None and not hasattr(ax, "zaxis"):
+            raise ValueError("ax is flat, but kind='surface' needs projection=\"3d\".")
+        return kind
+
+    def _draw_contours(self) -> None:
+        a, b = self.values
+        if len(self.classes) == 2:
+            second = self.probabilities[:, :, 1].T
+            levels = np.linspace(0, 1, 11)
+            self._colour_bar(self.ax_.contourf(a, b, second, levels, cmap=_between_classes()))
+            self.ax_.contour(a, b, second, [0.5], colors="0.25", linewidths=1.2)
+            return
+        tints = _tints(len(self.classes))
+        codes = self.probabilities.argmax(axis=2)
+        self.ax_.pcolormesh(a, b, tints[codes.transpose(1, 0)], shading="nearest", rasterized=True)
+        for code in np.unique(codes).tolist():  # smooth edges over the cells' steps
+            ahead = self._ahead(code).T
+            self.ax_.contourf(a, b, ahead, [0, 2], colors=[tints[code]])
+            self.ax_.contour(a, b, ahead, [0], colors="0.25", linewidths=0.8)
+
+    def _ahead(self, code: int) -> Float:
+        """By how much a class is more probable than the most probable other one."""
+        others = np.delete(self.probabilities, code, axis=-1)
+        result: Float = self.probabilities[..., code] - others.max(axis=-1)
+        return result
+
+    def _draw_surface(self) -> None:
+        a, b = np.meshgrid(*self.values, indexing="ij")
+        if len(self.classes) == 2:
+            from matplotlib.cm import ScalarMappable
+
+            colours = _between_classes()(self.probabilities[:, :, 1])
+            self._colour_bar(ScalarMappable(cmap=_between_classes()))
+        else:
+            tints, codes = _tints(len(self.classes), 0.65), self.probabilities.argmax(axis=2)
+            colours = tints[codes]
+            self._name_colours(tints, np.unique(codes).tolist())
+        self.ax_.plot_surface(
+            a, b, self.height, facecolors=colours, rcount=LINES, ccount=LINES, shade=False,
+            edgecolor="0.35", linewidth=0.25,
+        )  # fmt: skip
+
+    def _name_colours(self, tints: Float, codes: list[int]) -> None:
+        from matplotlib.patches import Patch
+
+        patches = [Patch(color=tints[code], label=fitting(self.classes[code])) for code in codes]
+        place = {"loc": "center left", "bbox_to_anchor": (1.12, 0.5)}
+        self.ax_.legend(handles=patches, title="predicted class", **place)
+
+    def _draw_curves(self) -> None:
+        """The probability of every class; rows as ticks, those of the first class at the bottom."""
+        for code, name in enumerate(self.classes):
+            own = self.points[self.rows.codes == code, 0]
+            line = {"color": colour(code), "label": fitting(name)}
+            self.ax_.plot(self.values[0], self.probabilities[:, code], **line)
+            self.ax_.plot(own, np.full(len(own), -0.03 * (1 + code)), "|", color=colour(code), ms=5)
+        self.ax_.legend(title="class")
+
+    def _colour_bar(self, filled: Any) -> None:
+        self.figure_.colorbar(
+            filled, ax=self.ax_, label=f"probability of class {fitting(self.classes[1])}",
+            orientation="horizontal", aspect=35, shrink=0.8,
+        )  # fmt: skip
+
+    def _label(self, solid: bool) -> None:
+        names = [fitting(name) for name in self.features]
+        self.ax_.set_xlabel(names[0])
+        if len(names) == 2:
+            self.ax_.set_ylabel(names[1])
+        else:
+            self.ax_.set_ylabel("probability")
+        if solid:
+            self.ax_.set_zlabel("first direction of the metric")
+            roomy(self.ax_)
+        held = {0: "", 1: "\nthe other variable at its median"}.get(
+            self.n_held, f"\nthe other {self.n_held} variables at their medians"
+        )
+        what = "Probability" if len(self.classes) == 2 or len(names) == 1 else "Predicted class"
+        over = " and ".join(names)
+        self.ax_.set_title(f"{what} over {over}{held}", fontsize="medium")
+
+
+def _classifier(model: Any) -> Any:
+    best = best_model(model, "predict_proba")
+    if not hasattr(best, "predict_proba"):
+        raise TypeError(
+            f"model is an {type(best).__name__}, which has no predict_proba: fit an "
+            "SDistClassifier."
+        )
+    return best
+
+
+def _columns(metric: SparseMetric, features: Sequence[int | str] | None) -> list[int]:
+    """The numbers of the variables."""
+    if features is None:
+        return _heaviest(metric)
+    alone = isinstance(features, str | Integral)
+    columns = [_column(metric, feature) for feature in ([features] if alone else features)]
+    if len(columns) not in (1, 2) or len(set(columns)) < len(columns):
+        raise ValueError(f"features={features!r} must be two different variables, or one.")
+    return columns
+
+
+def _column(metric: SparseMetric, feature: Any) -> int:
+    names, last = metric.feature_names, metric.n_features - 1
+    if isinstance(feature, str):
+        if feature in names:
+            return names.index(feature)
+        near = get_close_matches(feature, names, 1)
+        advice = f"did you mean {near[0]!r}?" if near else f"there are {listed(names)}."
+        raise ValueError(f"features has {feature!r}, which is no column: {advice}")
+    if not isinstance(feature, Integral) or isinstance(feature, bool) or not 0 <= feature <= last:
+        raise ValueError(f"features has {feature!r}: give names, or numbers from 0 to {last}.")
+    return int(feature)
+
+
+def _heaviest(metric: SparseMetric) -> list[int]:
+    """The pair of variables that weighs most by itself, in terms of either and of both."""
+    found = explain_model(metric)
+    alone = dict.fromkeys(metric.feature_names, 0.0)
+    alone.update({variable.name: variable.alone for variable in found.variables})
+    links = {(link.a, link.b): link.share for link in found.links}
+    # Of the pairs that do not interact only that of the two heaviest alone can be best.
+    links.setdefault(tuple(sorted(alone, key=lambda name: -alone[name])[:2]), 0.0)
+    best = max(links, key=lambda pair: links[pair] + sum(alone[name] for name in pair))
+    return [metric.feature_names.index(name) for name in best]
+
+
+def _range(column: Float, metric: SparseMetric, j: int, n_values: int) -> Float:
+    """Evenly spaced values over those of the rows, and a little beyond."""
+    known = column[~np.isnan(column)]
+    if not len(known):
+        raise ValueError(
+            f"X has no value in column {metric.feature_names[j]!r}: give other features or rows."
+        )
+    low, high = known.min(), known.max()
+    margin = 0.04 * (high - low) or metric.scale[j]
+    return np.linspace(low - margin, high + margin, n_values)
+
+
+def _grid(table: Float, columns: list[int], values: list[Float]) -> tuple[Float, tuple[int, ...]]:
+    """A row for each place of the grid, all other columns at their medians."""
+    places = np.meshgrid(*values, indexing="ij")
+    grid = np.repeat(_medians(table)[None], places[0].size, axis=0)
+    for j, place in zip(columns, places):
+        grid[:, j] = place.ravel()
+    return grid, places[0].shape
+
+
+def _medians(table: Float) -> Float:
+    """NaN only where all is missing: that the model imputes, by the median of its training rows."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="All-NaN slice")
+        result: Float = np.nanmedian(table, axis=0)
+    return result
+
+
+def _of_rows(method: Any, rows: Float) -> Float:
+    with warnings.catch_warnings():  # these rows are ours: the columns are in order
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        result: Float = method(rows)
+    return result
+
+
+def _known(rows: RowClasses | None, classes: npt.NDArray[Any]) -> RowClasses:
+    """The points must have the model's classes: the regions have their colours."""
+    assert rows is not None  # probabilities were predicted, so classes can be
+    strange = [name for name in rows.names.tolist() if name not in classes.tolist()]
+    if strange:
+        raise ValueError(
+            f"y has the label {strange[0]!r}, but the model's classes are {classes.tolist()}: "
+            "give labels as in fit, or leave y out."
+        )
+    return rows
+
+
+def _between_classes() -> Any:
+    """A colour map from the first class over white to the second."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    first, second = _tints(2, 0.65)
+    return LinearSegmentedColormap.from_list("classes", [first, (1.0, 1.0, 1.0), second])
+
+
+def _tints(n_classes: int, strength: float = 0.35) -> Float:
+    """Pale versions of the classes' colours, on which their points stand out."""
+    from matplotlib.colors import to_rgb
+
+    return np.array(
+        [strength * np.array(to_rgb(colour(c))) + 1 - strength for c in range(n_classes)]
+    )

@@ -1,0 +1,5 @@
+"""The report: one self-contained page about a model and how it does on some rows."""
+
+from ._report import Report, make_report
+
+__all__ = ["Report", "make_report"]

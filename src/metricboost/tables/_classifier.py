@@ -1,0 +1,215 @@
+"""``TableClassifier``: a model for tables as they come, with names, text and gaps."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._typing import Float
+from ..errors import TableError
+from ..estimators import SDistClassifier
+from ._encoder import Problem, TableEncoder
+from ._names import unknown_column
+
+#: A number with more different values than this, and in this share of the rows, is no class.
+MOST_CLASSES = 50
+MOST_CLASSES_SHARE = 0.05
+
+
+class TableClassifier:
+    """A classifier for a DataFrame with a target column, text and missing values.
+
+    Parameters
+    ----------
+    model : SDistClassifier or SDistClassifierCV, optional
+        With ``missing="impute"`` (in the search, of its estimator); by default an
+        ``SDistClassifier(missing="impute", random_state=0)``.
+    drop : iterable of str
+        Columns to leave out.
+    keep : iterable of str
+        Columns to keep although they look like identifiers.
+
+    Attributes
+    ----------
+    model_ : SDistClassifier or SDistClassifierCV
+        The fitted model, on the encoded columns.
+    encoder_ : TableEncoder
+    target_ : str
+    classes_ : ndarray
+    problems_ : list of Problem
+        What its owner should know about the table.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sklearn.datasets import load_wine
+    >>> from metricboost.tables import TableClassifier
+    >>> frame = load_wine(as_frame=True).frame
+    >>> model = TableClassifier().fit(frame, "target")
+    >>> bool(model.score(frame) > 0.95)
+    True
+    """
+
+    def __init__(
+        self, model: Any = None, drop: Iterable[str] = (), keep: Iterable[str] = ()
+    ) -> None:
+        self.model = model
+        self.drop = tuple(drop)
+        self.keep = tuple(keep)
+
+    def fit(self, frame: Any, target: str) -> TableClassifier:
+        """Learn to tell the classes of a target column apart.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+        target : str
+            The column with the classes. Rows where it is missing are left out.
+
+        Returns
+        -------
+        self
+        """
+        if target not in frame.columns:
+            raise TableError(unknown_column(target, frame.columns))
+        if target in self.drop:
+            raise TableError(f"{target!r} is the target: it cannot be dropped.")
+        known = frame[target].notna()
+        rows = frame[known]
+        y = labels_of(rows[target], target)
+        self.target_ = target
+        self.encoder_ = TableEncoder(self.drop, self.keep).fit(rows.drop(columns=target))
+        self.problems_ = self._target_problems(known) + self.encoder_.problems_
+        base = (
+            SDistClassifier(missing="impute", random_state=0) if self.model is None else self.model
+        )
+        self.model_ = base.fit(self._numbers(rows), y)
+        return self
+
+    def _target_problems(self, known: Any) -> list[Problem]:
+        unknown = int((~known).sum())
+        if not unknown:
+            return []
+        message = f"is missing in {unknown} row{'s' if unknown > 1 else ''}: left out."
+        return [Problem("target", self.target_, message)]
+
+    def _numbers(self, frame: Any) -> Any:
+        """The encoded table, with names."""
+        import pandas as pd
+
+        return pd.DataFrame(self.encoder_.transform(frame), columns=self.encoder_.features_)
+
+    @property
+    def classes_(self) -> npt.NDArray[Any]:
+        result: npt.NDArray[Any] = self.model_.classes_
+        return result
+
+    @property
+    def metric_(self) -> Any:
+        return self.model_.metric_
+
+    def predict(self, frame: Any) -> npt.NDArray[Any]:
+        """The predicted class of every row."""
+        result: npt.NDArray[Any] = self.model_.predict(self._numbers(frame))
+        return result
+
+    def predict_proba(self, frame: Any) -> Float:
+        """The probabilities of the classes."""
+        result: Float = self.model_.predict_proba(self._numbers(frame))
+        return result
+
+    def transform(self, frame: Any) -> Float:
+        """The embedding under the metric."""
+        result: Float = self.model_.transform(self._numbers(frame))
+        return result
+
+    def score(self, frame: Any) -> float:
+        """The share of the rows, of those whose target is known, that are classified correctly."""
+        rows, y = self.labelled(frame)
+        return float(np.mean(self.predict(rows) == y))
+
+    def labelled(self, frame: Any) -> tuple[Any, npt.NDArray[Any]]:
+        """The rows whose target is known, and their classes as the model knows them."""
+        if self.target_ not in frame.columns:
+            raise TableError(
+                f"The table has no column {self.target_!r}, the target: its rows cannot be scored."
+            )
+        rows = frame[frame[self.target_].notna()]
+        y = as_classes(rows[self.target_], self.classes_)
+        strange = set(y.tolist()) - set(self.classes_.tolist())
+        if strange:
+            raise TableError(
+                f"The target has the class {min(strange, key=str)!r}, which the model does not "
+                f"know: it was fitted with {_few(self.classes_.tolist())}."
+            )
+        return rows, y
+
+    def explain(self, frame: Any = None, n_neighbors: int = 3) -> Any:
+        """What was learned or, for given rows, why they are classified as they are."""
+        if frame is None:
+            return self.model_.explain()
+        return self.model_.explain(self._numbers(frame), n_neighbors)
+
+    def report(self, frame: Any = None, title: str | None = None) -> Any:
+        """A self-contained page about the model and how it does on some rows.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame, optional
+            Rows to show, with the target column where it is known.
+        title : str, optional
+
+        Returns
+        -------
+        metricboost.report.Report
+        """
+        from ..report import make_report
+
+        return make_report(self, frame, title=title)
+
+    def save(self, path: str | os.PathLike[str], rows: bool = True) -> None:
+        """Write everything to a model file; ``rows=False`` keeps the training rows out of it."""
+        from ..persistence import save
+
+        save(self, path, rows)
+
+
+def labels_of(values: Any, target: str) -> npt.NDArray[Any]:
+    """The classes of a target column: texts, whole numbers or yes and no."""
+    import pandas as pd
+
+    distinct = values.nunique()
+    if distinct < 2:
+        raise TableError(
+            f"The target {target!r} has one class only: there is nothing to tell apart."
+        )
+    numeric = pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
+    broken = numeric and bool((values.astype(float) % 1 != 0).any())
+    if numeric and (broken or distinct > max(MOST_CLASSES, MOST_CLASSES_SHARE * len(values))):
+        raise TableError(
+            f"The target {target!r} is a number with {distinct} different values. metricboost "
+            "tells classes apart and offers no regression: cut it into classes, such as low and "
+            "high."
+        )
+    if pd.api.types.is_bool_dtype(values):
+        return values.to_numpy(dtype=bool)
+    return values.to_numpy(dtype=np.int64) if numeric else values.astype(str).to_numpy(dtype=str)
+
+
+def as_classes(values: Any, classes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Labels in the type the classes have; what cannot be one stays as it is."""
+    if classes.dtype.kind in "U":
+        return values.astype(str).to_numpy(dtype=str)
+    try:
+        result: npt.NDArray[Any] = values.to_numpy().astype(classes.dtype)
+    except (ValueError, TypeError):
+        return values.astype(str).to_numpy(dtype=object)
+    return result
+
+
+def _few(labels: Sequence[Any], most: int = 6) -> str:
+    return ", ".join(map(repr, labels[:most])) + (", ..." if len(labels) > most else "")

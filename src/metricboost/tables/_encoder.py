@@ -1,0 +1,273 @@
+"""Making numbers of columns: which of them are numbers, which categories, and which neither.
+
+Every decision that leaves something out, or takes it for something else, is written down as a
+``Problem``, which the command prints and the report shows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._typing import Float
+from ..errors import TableError
+from ._names import unknown_column
+
+#: A category has a column for each of its so many most frequent levels.
+MOST_LEVELS = 20
+#: Text that differs in more than this share of the rows says who a row is, not what it is like.
+IDENTIFIER_SHARE = 0.9
+#: Fewer rows tell no identifier from a number.
+FEWEST_ROWS = 20
+#: Text of which at least this share are numbers is a number with gaps.
+NUMBER_SHARE = 0.9
+#: A column with more than this share of missing values is worth a remark.
+MANY_MISSING = 0.5
+MISSING_LEVEL = "(missing)"
+
+IDENTIFIER_NAME = re.compile(
+    r"(^|[^a-z])(id|uuid|guid|index|key|rownum|row)($|[^a-z])|^unnamed: \d+$|[a-z](Id|ID)$",
+    re.IGNORECASE,
+)
+DATE = re.compile(
+    r"""\s*(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T\s].*)?      # 2024-03-01, with a time
+    |\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})(\s.*)?        # 01.03.2024
+    |\d{1,2}[\s-](jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[\s,-]+\d{2,4}.*
+    |(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\s+\d{1,2},?\s+\d{4}.*)\s*""",
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something about a table that its owner should know.
+
+    Attributes
+    ----------
+    kind : str
+        "identifier", "constant", "missing", "levels", "not a number", "target", "unknown".
+    column : str
+    message : str
+        What was found, what was done about it, and how to change that.
+    """
+
+    kind: str
+    column: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Column:
+    """An input column: a number, or a category with levels that get a column of their own.
+
+    A category of two levels has one column, for the second of them.
+    """
+
+    name: str
+    kind: str
+    levels: tuple[str, ...] = ()
+
+    @property
+    def features(self) -> list[str]:
+        if self.kind == "number":
+            return [self.name]
+        return [f"{self.name}={level}" for level in self.levels]
+
+
+class TableEncoder:
+    """A table of mixed columns as a table of numbers.
+
+    Numbers and yes/no columns stay as they are, text becomes one column per level. Identifiers are
+    left out, dates are refused with advice.
+
+    Parameters
+    ----------
+    drop : iterable of str
+        Columns to leave out.
+    keep : iterable of str
+        Columns to keep although they look like identifiers.
+
+    Attributes
+    ----------
+    columns_ : list of Column
+    features_ : list of str
+        Names of the columns of the result.
+    problems_ : list of Problem
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from metricboost.tables import TableEncoder
+    >>> frame = pd.DataFrame({"age": [31, 44, None], "city": ["Rome", "Oslo", "Rome"]})
+    >>> encoder = TableEncoder().fit(frame)
+    >>> encoder.features_
+    ['age', 'city=Rome']
+    >>> encoder.transform(frame)
+    array([[31.,  1.],
+           [44.,  0.],
+           [nan,  1.]])
+    """
+
+    def __init__(self, drop: Iterable[str] = (), keep: Iterable[str] = ()) -> None:
+        self.drop = tuple(drop)
+        self.keep = tuple(keep)
+
+    def fit(self, frame: Any) -> TableEncoder:
+        """Decide what every column is."""
+        for name in (*self.drop, *self.keep):
+            if name not in frame.columns:
+                raise TableError(unknown_column(name, frame.columns))
+        self.problems_: list[Problem] = []
+        names = [name for name in frame.columns if name not in self.drop]
+        self._refuse_dates(frame, names)
+        found = [self._column(frame[name], name) for name in names]
+        self._set_columns([column for column in found if column is not None])
+        if not self.columns_:
+            raise TableError("No column is left to learn from.")
+        return self
+
+    def _set_columns(self, columns: Sequence[Column]) -> None:
+        self.columns_ = list(columns)
+        self.features_ = [name for column in columns for name in column.features]
+        if len(set(self.features_)) < len(self.features_):
+            raise TableError("Two columns would have the same name once text is encoded.")
+
+    def _refuse_dates(self, frame: Any, names: Sequence[str]) -> None:
+        dates = [name for name in names if _is_date(frame[name])]
+        if dates:
+            drops = " ".join(f"--drop {name}" for name in dates)
+            raise TableError(
+                f"{_listed(dates)} hold{'s' if len(dates) == 1 else ''} dates. A distance needs "
+                "numbers that mean something: the age in days, the month, the hour. Make such "
+                f"columns of them, or leave them out ({drops})."
+            )
+
+    def _column(self, values: Any, name: str) -> Column | None:
+        """What a column is; None where it is left out."""
+        self._remark_missing(values, name)
+        if _is_numeric(values):
+            return self._number(values, name)
+        numbers = _as_numbers(values)
+        present = values.notna()
+        if present.any() and numbers[present].notna().mean() >= NUMBER_SHARE:
+            wrong = values[present & numbers.isna()].astype(str).unique()
+            if len(wrong):
+                self._problem(
+                    "not a number", name,
+                    f"has {len(wrong)} texts such as {wrong[0]!r} among numbers: taken as missing.",
+                )  # fmt: skip
+            return self._number(numbers, name)
+        return self._category(values, name)
+
+    def _number(self, values: Any, name: str) -> Column | None:
+        distinct = values.nunique()
+        if distinct <= 1:
+            self._problem("constant", name, "has one value only: it says nothing.")
+        elif self._is_identifier(values, name, distinct):
+            return None
+        return Column(name, "number")
+
+    def _is_identifier(self, values: Any, name: str, distinct: int) -> bool:
+        """Integers, each of them once, that count the rows or are called an id."""
+        whole = values.dtype.kind in "iu" and distinct == len(values) >= FEWEST_ROWS
+        if not whole or name in self.keep:
+            return False
+        counting = int(values.max()) - int(values.min()) == len(values) - 1
+        if not counting and not IDENTIFIER_NAME.search(name):
+            return False
+        self._problem("identifier", name, _identifier_message(name))
+        return True
+
+    def _category(self, values: Any, name: str) -> Column | None:
+        texts = values.dropna().astype(str)
+        counts = texts.value_counts()
+        if len(counts) > max(MOST_LEVELS, IDENTIFIER_SHARE * len(texts)) and name not in self.keep:
+            self._problem("identifier", name, _identifier_message(name))
+            return None
+        # Frequent levels first; of equally frequent ones, in the order of the alphabet.
+        ordered = sorted(counts.index, key=lambda level: (-counts[level], level))
+        if len(ordered) > MOST_LEVELS:
+            self._problem(
+                "levels", name,
+                f"has {len(ordered)} different texts: the {MOST_LEVELS} most frequent have a "
+                "column each, the others none.",
+            )  # fmt: skip
+        levels = sorted(ordered[:MOST_LEVELS])
+        if values.isna().any():
+            levels.append(MISSING_LEVEL)
+        if len(levels) <= 1:
+            self._problem("constant", name, "has one value only: it says nothing.")
+            return Column(name, "category", tuple(levels))
+        return Column(name, "category", tuple(levels if len(levels) > 2 else levels[1:]))
+
+    def _remark_missing(self, values: Any, name: str) -> None:
+        share = float(values.isna().mean())
+        if share > MANY_MISSING:
+            self._problem("missing", name, f"is missing in {share:.0%} of the rows.")
+
+    def _problem(self, kind: str, column: str, message: str) -> None:
+        self.problems_.append(Problem(kind, column, message))
+
+    def transform(self, frame: Any) -> Float:
+        """The numbers; missing ones are NaN. Columns are found by name, others are ignored."""
+        missing = [column.name for column in self.columns_ if column.name not in frame.columns]
+        if missing:
+            raise TableError(
+                f"The table lacks {_listed(missing)}, which the model was fitted with."
+            )
+        parts = [self._encoded(column, frame[column.name]) for column in self.columns_]
+        return np.hstack(parts) if parts else np.empty((len(frame), 0))
+
+    def _encoded(self, column: Column, values: Any) -> Float:
+        if column.kind == "number":
+            numbers = values if _is_numeric(values) else _as_numbers(values)
+            result = numbers.to_numpy(dtype=np.float64, na_value=np.nan)
+            return np.where(np.isinf(result), np.nan, result)[:, None]
+        texts = values.astype(object).where(values.notna(), MISSING_LEVEL).astype(str)
+        return np.stack([(texts == level).to_numpy(dtype=float) for level in column.levels], axis=1)
+
+
+def _identifier_message(name: str) -> str:
+    return (
+        "looks like an identifier, which says who a row is and not what it is like: left out "
+        f"(--keep {name} keeps it)."
+    )
+
+
+def _is_numeric(values: Any) -> bool:
+    import pandas as pd
+
+    return bool(pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values))
+
+
+def _as_numbers(values: Any) -> Any:
+    """Texts as numbers, NaN where they are none; True and False among texts are 1 and 0."""
+    import pandas as pd
+
+    texts = values.astype(object)
+    flags = texts.map(lambda value: float(value) if isinstance(value, bool) else value)
+    return pd.to_numeric(flags, errors="coerce")
+
+
+def _is_date(values: Any) -> bool:
+    import pandas as pd
+
+    if pd.api.types.is_datetime64_any_dtype(values) or values.dtype.kind in "Mm":
+        return True
+    if _is_numeric(values):
+        return False
+    some = values.dropna().head(200)
+    texts = [str(value) for value in some]
+    return len(texts) > 0 and sum(DATE.fullmatch(text) is not None for text in texts) >= (
+        NUMBER_SHARE * len(texts)
+    )
+
+
+def _listed(names: Sequence[str], most: int = 5) -> str:
+    shown = ", ".join(repr(name) for name in names[:most])
+    rest = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"column{'s' if len(names) > 1 else ''} {shown}{rest}"

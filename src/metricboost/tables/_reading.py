@@ -1,0 +1,175 @@
+"""Reading CSV, Parquet, Arrow/Feather and npz files, whole or a chunk of rows at a time."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import os
+import re
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import TableError
+
+DELIMITERS = ",;\t|"
+#: Text is looked at this far to find out how a file separates its values.
+HEAD_BYTES = 2**16
+#: Rows of a chunk.
+CHUNK = 10_000
+#: Beyond what pandas takes for missing.
+MISSING_MARKS = ("?", ".", "-", "*", "(missing)", "missing", "unknown", "n.a.", "NaT")
+
+
+def read_table(path: str | os.PathLike[str]) -> Any:
+    """A file as a DataFrame.
+
+    Parameters
+    ----------
+    path : str or path
+        A CSV (``.csv``, ``.tsv``, ``.txt``, also gzipped), Parquet, Arrow/Feather or npz file. An
+        npz has the arrays ``X`` and, where there are labels, ``y``; ``columns`` may name the
+        columns.
+
+    Returns
+    -------
+    pandas.DataFrame
+    """
+    import pandas as pd
+
+    parts = list(read_chunks(path, rows=None))
+    frame = parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
+    if not len(frame):
+        raise TableError(f"{path} has no rows.")
+    return frame
+
+
+def read_chunks(path: str | os.PathLike[str], rows: int | None = CHUNK) -> Iterator[Any]:
+    """A file as DataFrames of so many rows, one after the other; None reads it whole.
+
+    Memory is that of a chunk for CSV, Parquet and Arrow files; an npz is always read whole.
+    """
+    path = Path(path)
+    kind = _kind(path)
+    if not path.exists():
+        raise FileNotFoundError(f"There is no file {path}.")
+    try:
+        for frame in READERS[kind](path, rows):
+            yield _checked(frame, path)
+    except TableError:
+        raise
+    except UnicodeDecodeError as error:
+        raise TableError(f"{path} is not UTF-8 text ({error}): save it as UTF-8.") from error
+    except (ValueError, KeyError, zipfile.BadZipFile, csv.Error, EOFError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise TableError(f"{path} cannot be read as {kind}: {reason}") from error
+
+
+def _kind(path: Path) -> str:
+    name = path.name.lower().removesuffix(".gz")
+    for kind, endings in ENDINGS.items():
+        if name.endswith(endings):
+            return kind
+    known = ", ".join(ending for endings in ENDINGS.values() for ending in endings)
+    raise TableError(f"{path} has an ending that is not known; known are {known}.")
+
+
+def _checked(frame: Any, path: Path) -> Any:
+    frame.columns = [str(name).strip() for name in frame.columns]
+    twice = frame.columns[frame.columns.duplicated()]
+    if len(twice):
+        raise TableError(f"{path} has two columns called {twice[0]!r}: rename one of them.")
+    return frame
+
+
+def _csv(path: Path, rows: int | None) -> Iterator[Any]:
+    import pandas as pd
+
+    delimiter, decimal = _dialect(_head(path))
+    options: dict[str, Any] = {
+        "sep": delimiter, "decimal": decimal, "encoding": "utf-8-sig",
+        "na_values": list(MISSING_MARKS), "skipinitialspace": True, "low_memory": False,
+    }  # fmt: skip
+    if rows is None:
+        yield pd.read_csv(path, **options)
+        return
+    with pd.read_csv(path, chunksize=rows, **options) as reader:
+        yield from reader
+
+
+def _head(path: Path) -> str:
+    opened: Callable[..., Any] = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rb") as stream:
+        text: bytes = stream.read(HEAD_BYTES)
+    if not text.strip():
+        raise TableError(f"{path} is empty.")
+    if b"\0" in text:
+        raise TableError(f"{path} is not a text file, so no CSV.")
+    return text.decode("utf-8-sig", errors="ignore")
+
+
+def _dialect(head: str) -> tuple[str, str]:
+    """The delimiter that divides the first line most, and the decimal point or comma."""
+    first = head.splitlines()[0]
+    delimiter = max(DELIMITERS, key=first.count)
+    if delimiter != ";":
+        return delimiter if delimiter in first else ",", "."
+    commas, points = len(re.findall(r"\d,\d", head)), len(re.findall(r"\d\.\d", head))
+    return delimiter, "," if commas > points else "."
+
+
+def _parquet(path: Path, rows: int | None) -> Iterator[Any]:
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(path) as file:
+        if rows is None:
+            yield file.read().to_pandas()
+            return
+        for batch in file.iter_batches(batch_size=rows):
+            yield batch.to_pandas()
+
+
+def _arrow(path: Path, rows: int | None) -> Iterator[Any]:
+    import pyarrow as pa
+
+    with pa.memory_map(str(path)) as source:
+        try:
+            with pa.ipc.open_file(source) as file:
+                batches = [file.get_batch(i) for i in range(file.num_record_batches)]
+                table = pa.Table.from_batches(batches, file.schema)
+        except pa.ArrowInvalid:
+            source.seek(0)
+            with pa.ipc.open_stream(source) as stream:
+                table = stream.read_all()
+        if rows is None:
+            yield table.to_pandas()
+            return
+        for start in range(0, len(table), rows):
+            yield table.slice(start, rows).to_pandas()
+
+
+def _npz(path: Path, rows: int | None) -> Iterator[Any]:
+    import pandas as pd
+
+    with np.load(path, allow_pickle=False) as arrays:
+        if "X" not in arrays or arrays["X"].ndim != 2:
+            raise TableError(f"{path} has no two-dimensional array X.")
+        X = arrays["X"]
+        names = arrays["columns"] if "columns" in arrays else [f"x{j}" for j in range(X.shape[1])]
+        frame = pd.DataFrame(X, columns=[str(name) for name in names])
+        if "y" in arrays:
+            frame["y"] = arrays["y"]
+    for start in range(0, len(frame), rows or max(len(frame), 1)):
+        yield frame.iloc[start : start + (rows or len(frame))].reset_index(drop=True)
+
+
+READERS = {"CSV": _csv, "Parquet": _parquet, "Arrow": _arrow, "npz": _npz}
+ENDINGS = {
+    "CSV": (".csv", ".tsv", ".txt"),
+    "Parquet": (".parquet", ".pq"),
+    "Arrow": (".feather", ".arrow", ".ipc"),
+    "npz": (".npz",),
+}
