@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.special import softmax
+from threadpoolctl import threadpool_limits
 
 from .._typing import Float, Index
 from ..estimators._validation import check_table
@@ -102,7 +103,9 @@ def make_report(model: Any, X: Any = None, y: Any = None, title: str | None = No
         problems = model.problems_
         X, y = _of_table(model, X)
         model = model.model_
-    return Report(_rendered(Summary(model, X, y, problems), title or "What the model has learned"))
+    with threadpool_limits(1, user_api="blas"):  # many small products: threads would only wait
+        page = _rendered(Summary(model, X, y, problems), title or "What the model has learned")
+    return Report(page)
 
 
 def _of_table(model: TableClassifier, frame: Any) -> tuple[Any, Any]:

@@ -13,10 +13,12 @@ from sklearn.utils import column_or_1d
 from ..._typing import Float, Index
 from ._drawing import COLOURS, fitting
 
-#: One more than colours: the pairs of colour and marker repeat after 56 classes only.
-MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*")
+#: One less than colours: the pairs of colour and marker repeat after 90 classes only.
+MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*", "p")
 #: Classes in one column of a legend.
 LEGEND_ROWS = 18
+#: Where a legend stands clear of the numbers of three-dimensional axes.
+BESIDE_SOLID = {"loc": "center left", "bbox_to_anchor": (1.06, 0.5)}
 #: Rows are drawn in so many turns, so that no class covers all others.
 TURNS = 5
 
@@ -78,7 +80,7 @@ def scatter(ax: Any, places: Float, rows: RowClasses | None, **options: Any) -> 
     if rows is None:
         ax.scatter(*places.T, **{"facecolors": "0.35", **options})
         return
-    labels = {code: _legend_label(name) for code, name in enumerate(rows.names)}
+    labels = {code: legend_label(name) for code, name in enumerate(rows.names)}
     for turn in range(TURNS):
         part, codes = places[turn::TURNS], rows.codes[turn::TURNS]
         for code in np.unique(codes).tolist():
@@ -93,7 +95,8 @@ def _size(n_rows: int) -> dict[str, Any]:
     return {"s": size, "alpha": 0.8 if n_rows <= 1000 else 0.55, "linewidths": 0}
 
 
-def _legend_label(name: Any) -> str:
+def legend_label(name: Any) -> str:
+    """The name of a class, as legends show it."""
     text = fitting(name)
     # matplotlib leaves labels with a leading underscore out of legends.
     return f"\N{WORD JOINER}{text}" if text.startswith("_") else text

@@ -10,10 +10,15 @@ from sklearn.utils.validation import check_is_fitted
 from ...estimators import SDist, SDistClassifierCV
 from ...metric import SparseMetric
 
-#: Okabe and Ito's colours, which colour-blind readers tell apart; yellow is too pale on white.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+#: Okabe and Ito's colours, which colour-blind readers tell apart (without yellow, too pale on
+#: white), and three of Paul Tol's.
+COLOURS = (
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000",
+    "#882255", "#999933", "#332288",
+)  # fmt: skip
 #: The longest text on an axis, in letters; the attributes of a display keep the whole names.
 LONGEST = 28
+LONGEST_TERM = 34
 NOTHING_LEARNED = "nothing was learned: the plain distance on all columns"
 
 
@@ -55,6 +60,12 @@ def fitting(name: Any, longest: int = LONGEST) -> str:
         tail = longest // 2
         text = f"{text[: longest - tail - 1]}…{text[-tail:]}"
     return text.replace("$", r"\$")
+
+
+def fitting_term(name: str) -> str:
+    """The name of a term as a label: each of its variables keeps its ends."""
+    parts = name.split("*")
+    return "*".join(fitting(part, max(LONGEST_TERM // len(parts) - 1, 5)) for part in parts)
 
 
 def percent(share: float) -> str:

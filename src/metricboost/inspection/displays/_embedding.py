@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.decomposition import PCA
 
 from ..._typing import Float
-from ._classes import RowClasses, legend, row_classes, scatter
+from ._classes import BESIDE_SOLID, RowClasses, legend, row_classes, scatter
 from ._drawing import axes, check_model, percent, roomy
 
 #: Rows that spread this many times as far along the first direction as along the second.
@@ -110,11 +110,11 @@ class EmbeddingDisplay:
                 "ax is flat, but there are three dimensions to draw: make it with "
                 'projection="3d", or compute the display with n_dimensions=2.'
             )
-        self.ax_ = axes(ax, 7.0, 5.2, **({"projection": "3d"} if solid else {}))
+        self.ax_ = axes(ax, 7.6, 5.2, **({"projection": "3d"} if solid else {}))
         self.figure_ = self.ax_.figure
         scatter(self.ax_, self._places(), self.rows, **options)
         self._label()
-        legend(self.ax_, self.rows, **({"bbox_to_anchor": (1.12, 0.5)} if solid else {}))
+        legend(self.ax_, self.rows, **(BESIDE_SOLID if solid else {}))
         return self
 
     def _places(self) -> Float:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._typing import Float
-from ._drawing import axes, check_count, fitting, metric_of, percent
+from ._drawing import axes, check_count, fitting_term, metric_of, percent
 
 #: Up to this many terms there is room for numbers in the cells.
 FEW = 8
@@ -111,7 +111,7 @@ class MetricMatrixDisplay:
         self.image_ = self.ax_.imshow(self._drawable(), **{**look, **options})
         self.figure_.colorbar(self.image_, ax=self.ax_, label="entry of W", shrink=0.8)
         places = np.arange(len(self.names))
-        labels = [fitting(name) for name in self.names]
+        labels = [fitting_term(name) for name in self.names]
         self.ax_.set_xticks(places, labels, rotation=90)
         self.ax_.set_yticks(places, labels)
         if len(places) > 12:

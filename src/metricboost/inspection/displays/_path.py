@@ -110,7 +110,8 @@ class PathDisplay:
         )  # fmt: skip
         self.ax_.set_ylabel("loss, summed over rows")
         self.ax_.tick_params(labelbottom=False)
-        self.terms_ax_.set(xlabel="accepted step", ylabel="terms", ylim=(0, None))
+        most = self.path["terms"].max(initial=1)
+        self.terms_ax_.set(xlabel="accepted step", ylabel="terms", ylim=(0, 1.08 * most))
         for panel in (self.ax_, self.terms_ax_):
             panel.locator_params(axis="x", integer=True)
             panel.grid(color="0.92")

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.ndimage import distance_transform_edt
 
 from ..._typing import Float
 from ...estimators._validation import check_table, listed
 from ...metric import SparseMetric
 from .._terms import explain_model
-from ._classes import RowClasses, colour, legend, row_classes, scatter
+from ._classes import BESIDE_SOLID, RowClasses, colour, legend, legend_label, row_classes, scatter
 from ._drawing import axes, best_model, check_count, fitting, roomy
 from ._embedding import principal_directions
 
@@ -160,7 +161,7 @@ class SurfaceDisplay:
         self
         """
         solid = self._checked_kind(kind, ax) == "surface"
-        self.ax_ = axes(ax, 7.0, 5.4, **({"projection": "3d"} if solid else {}))
+        self.ax_ = axes(ax, 7.6, 5.6, **({"projection": "3d"} if solid else {}))
         self.figure_ = self.ax_.figure
         if solid:
             self._draw_surface()
@@ -198,6 +199,17 @@ class SurfaceDisplay:
             ahead = self._ahead(code).T
             self.ax_.contourf(a, b, ahead, [0, 2], colors=[tints[code]])
             self.ax_.contour(a, b, ahead, [0], colors="0.25", linewidths=0.8)
+            self._name_region(code, codes == code)
+
+    def _name_region(self, code: int, inside: npt.NDArray[np.bool_]) -> None:
+        """A class's name in its region, far from the edges: not all readers see colours."""
+        depth = distance_transform_edt(np.pad(inside, 1))[1:-1, 1:-1]
+        row, column = np.unravel_index(depth.argmax(), depth.shape)
+        self.ax_.annotate(
+            fitting(self.classes[code]), (self.values[0][row], self.values[1][column]),
+            ha="center", va="center", zorder=4, annotation_clip=True,
+            bbox={"boxstyle": "round", "fc": "white", "ec": "none", "alpha": 0.8},
+        )  # fmt: skip
 
     def _ahead(self, code: int) -> Float:
         """By how much a class is more probable than the most probable other one."""
@@ -224,15 +236,16 @@ class SurfaceDisplay:
     def _name_colours(self, tints: Float, codes: list[int]) -> None:
         from matplotlib.patches import Patch
 
-        patches = [Patch(color=tints[code], label=fitting(self.classes[code])) for code in codes]
-        place = {"loc": "center left", "bbox_to_anchor": (1.12, 0.5)}
-        self.ax_.legend(handles=patches, title="predicted class", **place)
+        patches = [
+            Patch(color=tints[code], label=legend_label(self.classes[code])) for code in codes
+        ]
+        self.ax_.legend(handles=patches, title="predicted class", **BESIDE_SOLID)
 
     def _draw_curves(self) -> None:
         """The probability of every class; rows as ticks, those of the first class at the bottom."""
         for code, name in enumerate(self.classes):
             own = self.points[self.rows.codes == code, 0]
-            line = {"color": colour(code), "label": fitting(name)}
+            line = {"color": colour(code), "label": legend_label(name)}
             self.ax_.plot(self.values[0], self.probabilities[:, code], **line)
             self.ax_.plot(own, np.full(len(own), -0.03 * (1 + code)), "|", color=colour(code), ms=5)
         self.ax_.legend(title="class")

@@ -1,0 +1,156 @@
+"""What commands say and how they end: tables for people, JSON for machines, no tracebacks."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NoReturn, ParamSpec, TypeVar
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from ..errors import ModelFileError, TableError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+#: Exit codes.
+FAILED, WRONG_USAGE = 1, 2
+
+
+class WrongUsageError(Exception):
+    """Something on the command line that cannot be meant: a file or a column that is not there."""
+
+
+class Voice:
+    """Where a command speaks: results to the output, everything else to the error stream."""
+
+    def __init__(self, quiet: bool = False, as_json: bool = False) -> None:
+        self.quiet = quiet
+        self.as_json = as_json
+        self.out = Console(highlight=False, soft_wrap=True)
+        self.err = Console(stderr=True, highlight=False)
+
+    @property
+    def talks(self) -> bool:
+        return not self.quiet and not self.as_json
+
+    @property
+    def shows_progress(self) -> bool:
+        return self.talks and self.err.is_terminal
+
+    def say(self, text: str = "") -> None:
+        if self.talks:
+            self.out.print(escape(text))
+
+    def warn(self, text: str) -> None:
+        if not self.quiet:
+            self.err.print(f"[yellow]warning[/yellow] {escape(text)}")
+
+    def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
+        """The first column is text, the others are numbers where they look like them."""
+        if not self.talks:
+            return
+        table = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
+        for i, name in enumerate(columns):
+            numeric = bool(rows) and all(_numeric(row[i]) for row in rows)
+            table.add_column(escape(name), justify="right" if numeric else "left", overflow="fold")
+        for row in rows:
+            table.add_row(*(escape(cell) for cell in row))
+        self.out.print(table)
+
+    def result(self, content: dict[str, Any]) -> None:
+        """What a machine reads, in one piece."""
+        if self.as_json:
+            print(json.dumps(content, default=_plain, allow_nan=False))
+
+    @contextmanager
+    def working(self, what: str) -> Iterator[Callable[[str], None]]:
+        """A bar that moves while something takes its time; what it says can be changed."""
+        if not self.shows_progress:
+            yield lambda _: None
+            return
+        columns = (
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TimeElapsedColumn(),
+        )
+        with Progress(*columns, console=self.err, transient=True) as progress:
+            task = progress.add_task(escape(what), total=None)
+            yield lambda text: progress.update(task, description=escape(text))
+
+    @contextmanager
+    def hearing_warnings(self) -> Iterator[None]:
+        """Warnings of the library in the command's own voice, each once."""
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            yield
+        for message in dict.fromkeys(str(item.message) for item in heard):
+            self.warn(message)
+
+
+def _numeric(text: str) -> bool:
+    try:
+        float(text.rstrip("%") or 0)
+    except ValueError:
+        return False
+    return True
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"{type(value)} has no form in JSON")
+
+
+def guarded(command: Callable[P, R]) -> Callable[P, R]:
+    """A user's mistake ends with one line and an exit code, never with a traceback."""
+
+    @functools.wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return command(*args, **kwargs)
+        except (WrongUsageError, FileNotFoundError, IsADirectoryError) as error:
+            _end(_readable(error), WRONG_USAGE)
+        except BrokenPipeError:  # the reader, such as head, has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(FAILED) from None
+        except ModuleNotFoundError as error:
+            _end(f'this needs {error.name}: pip install "metricboost[cli]"', FAILED)
+        except (TableError, ModelFileError, OSError, ValueError, MemoryError) as error:
+            _end(_readable(error), FAILED)
+        except KeyboardInterrupt:
+            _end("interrupted", FAILED)
+        except Exception as error:
+            if os.environ.get("METRICBOOST_TRACEBACK"):
+                traceback.print_exc()
+            _end(
+                f"{type(error).__name__}: {error}. This is a fault of metricboost, please report "
+                "it; METRICBOOST_TRACEBACK=1 shows where it happened.",
+                FAILED,
+            )
+
+    return run
+
+
+def _readable(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    return str(error) or type(error).__name__
+
+
+def _end(message: str, code: int) -> NoReturn:
+    Console(stderr=True, highlight=False).print(
+        f"[red]error[/red] {escape(message)}", soft_wrap=True
+    )
+    raise typer.Exit(code)

@@ -1,0 +1,112 @@
+"""``metricboost fit`` and ``metricboost tune``."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .. import SDistClassifier, SDistClassifierCV
+from ..tables import TableClassifier
+from ._console import Voice
+from ._models import check_columns, check_output, read_data
+
+#: Terms that are printed.
+SHOWN = 10
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    target: str
+    drop: tuple[str, ...]
+    keep: tuple[str, ...]
+    tune: bool
+    balanced: bool
+    rows: bool
+    seed: int
+    jobs: int | None
+    scoring: str = "brier"
+    cv: int = 5
+    n_iter: int | None = None
+
+
+def run_fit(voice: Voice, data: Path, output: Path, options: FitOptions) -> None:
+    check_output(output)
+    frame = read_data(voice, data)
+    check_columns(frame, (options.target, *options.drop, *options.keep))
+    start = time.perf_counter()
+    model = TableClassifier(_estimator(voice, options), options.drop, options.keep)
+    with voice.hearing_warnings():
+        model.fit(frame, options.target)
+    seconds = time.perf_counter() - start
+    for problem in model.problems_:
+        voice.warn(f"{problem.column} {problem.message}")
+    model.save(output, options.rows)
+    _say(voice, model, frame, output, seconds)
+
+
+def _estimator(voice: Voice, options: FitOptions) -> Any:
+    weight = "balanced" if options.balanced else None
+    verbose = int(voice.shows_progress)
+    base = SDistClassifier(missing="impute", class_weight=weight, random_state=options.seed)
+    if not options.tune:
+        return base.set_params(verbose=verbose, n_jobs=options.jobs)
+    jobs = -1 if options.jobs is None else options.jobs
+    return SDistClassifierCV(
+        base, n_iter=options.n_iter, cv=options.cv, scoring=options.scoring,
+        random_state=options.seed, n_jobs=jobs, verbose=verbose,
+    )  # fmt: skip
+
+
+def _say(voice: Voice, model: TableClassifier, frame: Any, output: Path, seconds: float) -> None:
+    summary = _summary(model, frame, output, seconds)
+    voice.result(summary)
+    classes = ", ".join(f"{name} ({n})" for name, n in summary["classes"].items())
+    voice.say(f"{summary['rows']} rows, {summary['columns']} columns; classes {classes}")
+    voice.say()
+    terms = model.explain().terms
+    rows = [[t.name, t.kind, f"{t.share:.1%}", _stability(t.stability)] for t in terms[:SHOWN]]
+    voice.table(["term", "kind", "share", "stability"], rows)
+    if len(terms) > SHOWN:
+        voice.say(f"and {len(terms) - SHOWN} more")
+    voice.say()
+    voice.say(f"errors out of fold        {summary['error_out_of_fold']:.1%}")
+    if summary["error_plain_neighbors"] is not None:
+        voice.say(f"plain nearest neighbours  {summary['error_plain_neighbors']:.1%}")
+    voice.say(f"variables used            {summary['variables_used']} of {summary['columns']}")
+    if "best_params" in summary:
+        chosen = ", ".join(f"{name}={value}" for name, value in summary["best_params"].items())
+        voice.say(f"chosen                    {chosen}")
+    voice.say()
+    voice.say(
+        f"{output} written after {seconds:.0f} s. Next: metricboost report {output} --data ..."
+    )
+
+
+def _stability(value: float | None) -> str:
+    return "" if value is None else f"{value:.0%}"
+
+
+def _summary(model: TableClassifier, frame: Any, output: Path, seconds: float) -> dict[str, Any]:
+    inner = model.model_
+    best = getattr(inner, "best_estimator_", inner)
+    plain = best._crossfit.plain_score
+    explanation = model.explain()
+    summary = {
+        "model": str(output),
+        "rows": int(inner.class_count_.sum()),
+        "columns": int(inner.n_features_in_),
+        "classes": {str(c): int(n) for c, n in zip(inner.classes_, inner.class_count_)},
+        "error_out_of_fold": 1 - best.oob_score_,
+        "error_plain_neighbors": None if plain != plain else 1 - plain,
+        "variables_used": len(explanation.variables),
+        "terms": [vars(term) for term in explanation.terms],
+        "problems": [vars(problem) for problem in model.problems_],
+        "seconds": round(seconds, 2),
+    }
+    if isinstance(inner, SDistClassifierCV):
+        chosen = {name: value for name, value in inner.best_params_.items() if value is not None}
+        summary["best_params"] = {name: str(value) for name, value in chosen.items()}
+        summary["best_score"] = inner.best_score_
+    return summary
