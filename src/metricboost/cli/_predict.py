@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .._files import replacing
 from ..tables import TableClassifier, read_chunks
 from ._console import Voice, WrongUsageError
 from ._models import check_columns, check_output, read_model
@@ -74,18 +73,13 @@ def _sink(output: Path | None) -> Iterator[Any]:
     if output is None:
         yield _CsvSink(sys.stdout)
         return
-    unfinished = output.with_name(f".{output.name}.{secrets.token_hex(8)}")
-    try:
+    with replacing(output) as unfinished:
         if output.suffix.lower() in (".parquet", ".pq"):
             with _parquet_sink(unfinished) as write:
                 yield write
         else:
             with open(unfinished, "w", encoding="utf-8", newline="") as stream:
                 yield _CsvSink(stream)
-        os.replace(unfinished, output)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
-        raise
 
 
 class _CsvSink:

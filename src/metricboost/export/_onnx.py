@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from .._files import replacing
 from .._typing import Float, Index
 from ..metric import SparseMetric
 
@@ -43,7 +42,8 @@ def to_onnx(
         _zeros(graph, metric.rank)
     model = _model(graph, metric)
     if path is not None:
-        _write(Path(path), model.SerializeToString())
+        with replacing(path) as unfinished:
+            unfinished.write_bytes(model.SerializeToString())
     return model
 
 
@@ -91,7 +91,8 @@ class _Graph:
     def _keep(self, name: str, values: npt.NDArray[Any]) -> str:
         from onnx import numpy_helper
 
-        name = f"{name}_{len(self.constants)}"
+        # Names must be identifiers, as in C.
+        name = f"{name.replace(' ', '_')}_{len(self.constants)}"
         self.constants.append(numpy_helper.from_array(values, name))
         return name
 
@@ -226,7 +227,7 @@ def _model(graph: _Graph, metric: SparseMetric) -> ModelProto:
 
     from .. import __version__
 
-    graph.nodes[-1].output[0] = "embedding"
+    graph.nodes[-1].output[0] = "embedding"  # what was added last is what the rest was for
     kind = helper.np_dtype_to_tensor_dtype(graph.dtype)
     model = helper.make_model(
         helper.make_graph(
@@ -244,17 +245,3 @@ def _model(graph: _Graph, metric: SparseMetric) -> ModelProto:
     names = json.dumps(metric.feature_names, ensure_ascii=False)
     helper.set_model_props(model, {"metricboost_version": __version__, "feature_names": names})
     return model
-
-
-def _write(path: Path, content: bytes) -> None:
-    """At once or not at all; a file in the way is replaced."""
-    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    try:
-        with open(unfinished, "xb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(unfinished, path)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
-        raise

@@ -14,17 +14,16 @@ import json
 import math
 import os
 import re
-import secrets
 import struct
 import zipfile
 import zlib
 from collections.abc import Mapping
-from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from .._files import replacing
 from ..errors import ModelFileError
 
 Array = npt.NDArray[Any]
@@ -63,21 +62,14 @@ def write(
             f"The names and parameters of this model take {len(text)} bytes; a model file holds "
             f"{MOST_MANIFEST_BYTES}."
         )
-    path = Path(path)
-    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    try:
-        with open(unfinished, "xb") as stream:
-            with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
-                archive.writestr(_info(MANIFEST), text)
-                for name, array in plain.items():
-                    with archive.open(_info(_member(name)), "w", force_zip64=True) as member:
-                        member.write(_header(declared[name]) + array.tobytes())
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(unfinished, path)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
-        raise
+    with (
+        replacing(path) as unfinished,
+        zipfile.ZipFile(unfinished, "x", zipfile.ZIP_DEFLATED, compresslevel=6) as archive,
+    ):
+        archive.writestr(_info(MANIFEST), text)
+        for name, array in plain.items():
+            with archive.open(_info(_member(name)), "w", force_zip64=True) as member:
+                member.write(_header(declared[name]) + array.tobytes())
 
 
 def _plain(name: str, array: npt.ArrayLike) -> Array:

@@ -6,7 +6,6 @@ import html
 import json
 import math
 import os
-import secrets
 import tempfile
 import webbrowser
 from functools import cached_property
@@ -19,6 +18,7 @@ import numpy.typing as npt
 from scipy.special import softmax
 from threadpoolctl import threadpool_limits
 
+from .._files import replacing
 from .._typing import Float, Index
 from ..estimators._validation import check_table
 from ..inspection import ModelExplanation, explain_model
@@ -49,14 +49,8 @@ class Report:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the page to a file; a file in the way is replaced, at once or not at all."""
-        path = Path(path)
-        unfinished = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-        try:
+        with replacing(path) as unfinished:
             unfinished.write_text(self.html, encoding="utf-8")
-            os.replace(unfinished, path)
-        except BaseException:
-            unfinished.unlink(missing_ok=True)
-            raise
 
     def open(self) -> str:
         """Show the page in a browser; its place is returned."""
@@ -195,7 +189,9 @@ def _codes(y: Any, classes: npt.NDArray[Any]) -> Index:
     codes = np.searchsorted(classes, y)
     strange = (codes >= len(classes)) | (classes[np.minimum(codes, len(classes) - 1)] != y)
     if strange.any():
-        raise ValueError(f"y has the class {y[strange][0]!r}, which the model does not know.")
+        raise ValueError(
+            f"y has the class {y[strange].tolist()[0]!r}, which the model does not know."
+        )
     return codes
 
 

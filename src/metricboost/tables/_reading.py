@@ -7,6 +7,7 @@ import gzip
 import os
 import re
 import zipfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -79,16 +80,23 @@ def _kind(path: Path) -> str:
 
 def _checked(frame: Any, path: Path) -> Any:
     frame.columns = [str(name).strip() for name in frame.columns]
-    twice = frame.columns[frame.columns.duplicated()]
-    if len(twice):
-        raise TableError(f"{path} has two columns called {twice[0]!r}: rename one of them.")
+    _refuse_twins(list(frame.columns), path)
     return frame
+
+
+def _refuse_twins(names: list[str], path: Path) -> None:
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise TableError(f"{path} has two columns called {twice[0]!r}: rename one of them.")
 
 
 def _csv(path: Path, rows: int | None) -> Iterator[Any]:
     import pandas as pd
 
-    delimiter, decimal = _dialect(_head(path))
+    head = _head(path)
+    delimiter, decimal = _dialect(head)
+    header = next(csv.reader(head.splitlines(), delimiter=delimiter, skipinitialspace=True))
+    _refuse_twins([name.strip() for name in header], path)  # pandas would rename one silently
     options: dict[str, Any] = {
         "sep": delimiter, "decimal": decimal, "encoding": "utf-8-sig",
         "na_values": list(MISSING_MARKS), "skipinitialspace": True, "low_memory": False,

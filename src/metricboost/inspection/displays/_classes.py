@@ -11,6 +11,7 @@ import numpy.typing as npt
 from sklearn.utils import column_or_1d
 
 from ..._typing import Float, Index
+from ...estimators._validation import _refuse_missing_labels as refuse_missing_labels
 from ._drawing import COLOURS, fitting
 
 #: One less than colours: the pairs of colour and marker repeat after 90 classes only.
@@ -46,6 +47,7 @@ def row_classes(model: Any, X: Any, y: Any, n_rows: int) -> RowClasses | None:
     """The classes in y or, where it is None, predicted ones; None where there are neither."""
     if y is None:
         return _predicted(model, X)
+    refuse_missing_labels(y)
     labels = column_or_1d(y)
     if len(labels) != n_rows:
         raise ValueError(f"y has {len(labels)} labels, but X has {n_rows} rows: give one for each.")
@@ -74,19 +76,21 @@ def colour(code: int) -> str:
     return COLOURS[code % len(COLOURS)]
 
 
+def _marker(code: int) -> str:
+    return MARKERS[code % len(MARKERS)]
+
+
 def scatter(ax: Any, places: Float, rows: RowClasses | None, **options: Any) -> None:
     """Points in the colours and markers of their classes."""
     options = {**_size(len(places)), **options}
     if rows is None:
         ax.scatter(*places.T, **{"facecolors": "0.35", **options})
         return
-    labels = {code: legend_label(name) for code, name in enumerate(rows.names)}
     for turn in range(TURNS):
         part, codes = places[turn::TURNS], rows.codes[turn::TURNS]
         for code in np.unique(codes).tolist():
-            look = {"facecolors": colour(code), "marker": MARKERS[code % len(MARKERS)]}
-            own = part[codes == code]
-            ax.scatter(*own.T, label=labels.pop(code, None), **{**look, **options})
+            look = {"facecolors": colour(code), "marker": _marker(code)}
+            ax.scatter(*part[codes == code].T, **{**look, **options})
 
 
 def _size(n_rows: int) -> dict[str, Any]:
@@ -106,10 +110,18 @@ def legend(ax: Any, rows: RowClasses | None, **place: Any) -> None:
     """The classes beside the picture, where they hide no points."""
     if rows is None:
         return
-    shown = len(np.unique(rows.codes))
+    from matplotlib.lines import Line2D
+
+    look: dict[str, Any] = {"linestyle": "", "markersize": 6, "markeredgewidth": 0}
+    handles = [
+        Line2D(
+            [], [], color=colour(c), marker=_marker(c), label=legend_label(rows.names[c]), **look
+        )
+        for c in np.unique(rows.codes).tolist()
+    ]
     given = {
-        "loc": "center left", "bbox_to_anchor": (1.02, 0.5), "ncols": ceil(shown / LEGEND_ROWS),
-    } | place  # fmt: skip
-    drawn = ax.legend(title="predicted class" if rows.predicted else "class", **given)
-    for handle in drawn.legend_handles:
-        handle.set(alpha=1, sizes=[36])
+        "loc": "center left", "bbox_to_anchor": (1.02, 0.5),
+        "title": "predicted class" if rows.predicted else "class",
+        "ncols": ceil(len(handles) / LEGEND_ROWS),
+    }  # fmt: skip
+    ax.legend(handles=handles, **given | place)

@@ -104,7 +104,7 @@ def metric_of(model: Any) -> SparseMetric:
     return metric
 
 
-def check_count(name: str, value: Any) -> int:
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name}={value!r} must be an integer of at least 1.")
+def check_count(name: str, value: Any, least: int = 1) -> int:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name}={value!r} must be an integer of at least {least}.")
     return int(value)

@@ -163,11 +163,11 @@ class EmbeddingDisplay:
 def _refuse_missing(embedding: Float) -> None:
     if not len(embedding):
         raise ValueError("X has no rows: there is nothing to draw.")
-    bad = ~np.isfinite(embedding).all(axis=1)
-    if bad.any():
+    bad = np.flatnonzero(~np.isfinite(embedding).all(axis=1))
+    if len(bad):
         raise ValueError(
-            f"X gives no distances in {int(bad.sum())} of {len(bad)} rows, the first of them row "
-            f"{int(np.argmax(bad))}: fill missing and infinite values, or use a model with "
+            f"X gives no distances in {len(bad)} of {len(embedding)} rows, the first of them row "
+            f"{bad[0]}: fill missing and infinite values, or use a model with "
             'missing="impute".'
         )
 

@@ -93,7 +93,7 @@ class ImportanceDisplay:
         """
         self.ax_ = axes(ax, 7.0, 1.8 + 0.27 * max(len(self.variables), 3))
         self.figure_ = self.ax_.figure
-        self.stability_ax_ = None
+        self.stability_ax_: Any = None
         self.ax_.set_title(self._title(), fontsize="medium", pad=26)
         self.ax_.set_xlabel("share of the metric's weight")
         places = np.arange(len(self.variables))

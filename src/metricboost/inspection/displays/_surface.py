@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
-from difflib import get_close_matches
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -13,12 +10,11 @@ import numpy.typing as npt
 from scipy.ndimage import distance_transform_edt
 
 from ..._typing import Float
-from ...estimators._validation import check_table, listed
-from ...metric import SparseMetric
-from .._terms import explain_model
+from ...estimators._validation import check_table
 from ._classes import BESIDE_SOLID, RowClasses, colour, legend, legend_label, row_classes, scatter
 from ._drawing import axes, best_model, check_count, fitting, roomy
 from ._embedding import principal_directions
+from ._grid import feature_columns, of_rows, value_grid, value_range
 
 KINDS = ("contour", "surface")
 #: Grid lines of a surface each way.
@@ -126,13 +122,13 @@ class SurfaceDisplay:
         SurfaceDisplay
         """
         best = _classifier(model)
-        n_values = check_count("grid_resolution", grid_resolution)
+        n_values = check_count("grid_resolution", grid_resolution, 2)
         table = check_table(best, X, reset=False, missing=best.missing)
-        columns = _columns(best.metric_, features)
-        values = [_range(table[:, j], best.metric_, j, n_values) for j in columns]
-        grid, shape = _grid(table, columns, values)
-        probabilities = _of_rows(model.predict_proba, grid).reshape(*shape, -1)
-        height, _ = principal_directions(_of_rows(best._embedded, grid), 1)
+        columns = feature_columns(best.metric_, features)
+        values = [value_range(table[:, j], best.metric_, j, n_values) for j in columns]
+        grid, shape = value_grid(table, columns, values)
+        probabilities = of_rows(model.predict_proba, grid).reshape(*shape, -1)
+        height, _ = principal_directions(of_rows(best._embedded, grid), 1)
         return cls(
             tuple(best.metric_.feature_names[j] for j in columns),
             values,
@@ -168,8 +164,8 @@ class SurfaceDisplay:
         elif len(self.features) == 1:
             self._draw_curves()
         else:
-            self._draw_contours()
-            look = {"edgecolors": "white", "linewidths": 0.5}
+            self._draw_probability() if len(self.classes) == 2 else self._draw_regions()
+            look = {"edgecolors": "0.15", "linewidths": 0.4}
             scatter(self.ax_, self.points, self.rows, **{**look, **options})
             legend(self.ax_, self.rows)
         self._label(solid)
@@ -184,22 +180,27 @@ class SurfaceDisplay:
             raise ValueError("ax is flat, but kind='surface' needs projection=\"3d\".")
         return kind
 
-    def _draw_contours(self) -> None:
+    def _draw_probability(self) -> None:
         a, b = self.values
-        if len(self.classes) == 2:
-            second = self.probabilities[:, :, 1].T
-            levels = np.linspace(0, 1, 11)
-            self._colour_bar(self.ax_.contourf(a, b, second, levels, cmap=_between_classes()))
-            self.ax_.contour(a, b, second, [0.5], colors="0.25", linewidths=1.2)
-            return
+        second = self.probabilities[:, :, 1].T
+        levels = np.linspace(0, 1, 11)
+        self._colour_bar(self.ax_.contourf(a, b, second, levels, cmap=_between_classes()))
+        self._draw_boundary(second - 0.5)
+
+    def _draw_regions(self) -> None:
+        a, b = self.values
         tints = _tints(len(self.classes))
         codes = self.probabilities.argmax(axis=2)
-        self.ax_.pcolormesh(a, b, tints[codes.transpose(1, 0)], shading="nearest", rasterized=True)
-        for code in np.unique(codes).tolist():  # smooth edges over the cells' steps
+        self.ax_.pcolormesh(a, b, tints[codes.T], shading="nearest", rasterized=True)
+        for code in np.unique(codes).tolist():
             ahead = self._ahead(code).T
-            self.ax_.contourf(a, b, ahead, [0, 2], colors=[tints[code]])
-            self.ax_.contour(a, b, ahead, [0], colors="0.25", linewidths=0.8)
+            self.ax_.contourf(a, b, ahead, [0, 2], colors=[tints[code]])  # smooth edges
+            self._draw_boundary(ahead)
             self._name_region(code, codes == code)
+
+    def _draw_boundary(self, ahead: Float) -> None:
+        if ahead.min() < 0 < ahead.max():  # matplotlib warns of lines that are not there
+            self.ax_.contour(*self.values, ahead, [0], colors="0.25", linewidths=1.0)
 
     def _name_region(self, code: int, inside: npt.NDArray[np.bool_]) -> None:
         """A class's name in its region, far from the edges: not all readers see colours."""
@@ -242,12 +243,13 @@ class SurfaceDisplay:
         self.ax_.legend(handles=patches, title="predicted class", **BESIDE_SOLID)
 
     def _draw_curves(self) -> None:
-        """The probability of every class; rows as ticks, those of the first class at the bottom."""
+        """The probability of every class; below, the rows as ticks, class by class."""
         for code, name in enumerate(self.classes):
             own = self.points[self.rows.codes == code, 0]
             line = {"color": colour(code), "label": legend_label(name)}
             self.ax_.plot(self.values[0], self.probabilities[:, code], **line)
-            self.ax_.plot(own, np.full(len(own), -0.03 * (1 + code)), "|", color=colour(code), ms=5)
+            height = -0.02 - 0.08 * (1 + code) / len(self.classes)
+            self.ax_.plot(own, np.full(len(own), height), "|", color=colour(code), ms=5)
         self.ax_.legend(title="class")
 
     def _colour_bar(self, filled: Any) -> None:
@@ -258,20 +260,17 @@ class SurfaceDisplay:
 
     def _label(self, solid: bool) -> None:
         names = [fitting(name) for name in self.features]
-        self.ax_.set_xlabel(names[0])
-        if len(names) == 2:
-            self.ax_.set_ylabel(names[1])
-        else:
-            self.ax_.set_ylabel("probability")
+        self.ax_.set(xlabel=names[0], ylabel=[*names, "probability"][1])
+        what = "Predicted class" if len(self.classes) > 2 and len(names) == 2 else "Probability"
+        self.ax_.set_title(f"{what} over {' and '.join(names)}{self._held()}", fontsize="medium")
         if solid:
             self.ax_.set_zlabel("first direction of the metric")
             roomy(self.ax_)
-        held = {0: "", 1: "\nthe other variable at its median"}.get(
-            self.n_held, f"\nthe other {self.n_held} variables at their medians"
-        )
-        what = "Probability" if len(self.classes) == 2 or len(names) == 1 else "Predicted class"
-        over = " and ".join(names)
-        self.ax_.set_title(f"{what} over {over}{held}", fontsize="medium")
+
+    def _held(self) -> str:
+        if self.n_held < 2:
+            return "\nthe other variable at its median" if self.n_held else ""
+        return f"\nthe other {self.n_held} variables at their medians"
 
 
 def _classifier(model: Any) -> Any:
@@ -282,78 +281,6 @@ def _classifier(model: Any) -> Any:
             "SDistClassifier."
         )
     return best
-
-
-def _columns(metric: SparseMetric, features: Sequence[int | str] | None) -> list[int]:
-    """The numbers of the variables."""
-    if features is None:
-        return _heaviest(metric)
-    alone = isinstance(features, str | Integral)
-    columns = [_column(metric, feature) for feature in ([features] if alone else features)]
-    if len(columns) not in (1, 2) or len(set(columns)) < len(columns):
-        raise ValueError(f"features={features!r} must be two different variables, or one.")
-    return columns
-
-
-def _column(metric: SparseMetric, feature: Any) -> int:
-    names, last = metric.feature_names, metric.n_features - 1
-    if isinstance(feature, str):
-        if feature in names:
-            return names.index(feature)
-        near = get_close_matches(feature, names, 1)
-        advice = f"did you mean {near[0]!r}?" if near else f"there are {listed(names)}."
-        raise ValueError(f"features has {feature!r}, which is no column: {advice}")
-    if not isinstance(feature, Integral) or isinstance(feature, bool) or not 0 <= feature <= last:
-        raise ValueError(f"features has {feature!r}: give names, or numbers from 0 to {last}.")
-    return int(feature)
-
-
-def _heaviest(metric: SparseMetric) -> list[int]:
-    """The pair of variables that weighs most by itself, in terms of either and of both."""
-    found = explain_model(metric)
-    alone = dict.fromkeys(metric.feature_names, 0.0)
-    alone.update({variable.name: variable.alone for variable in found.variables})
-    links = {(link.a, link.b): link.share for link in found.links}
-    # Of the pairs that do not interact only that of the two heaviest alone can be best.
-    links.setdefault(tuple(sorted(alone, key=lambda name: -alone[name])[:2]), 0.0)
-    best = max(links, key=lambda pair: links[pair] + sum(alone[name] for name in pair))
-    return [metric.feature_names.index(name) for name in best]
-
-
-def _range(column: Float, metric: SparseMetric, j: int, n_values: int) -> Float:
-    """Evenly spaced values over those of the rows, and a little beyond."""
-    known = column[~np.isnan(column)]
-    if not len(known):
-        raise ValueError(
-            f"X has no value in column {metric.feature_names[j]!r}: give other features or rows."
-        )
-    low, high = known.min(), known.max()
-    margin = 0.04 * (high - low) or metric.scale[j]
-    return np.linspace(low - margin, high + margin, n_values)
-
-
-def _grid(table: Float, columns: list[int], values: list[Float]) -> tuple[Float, tuple[int, ...]]:
-    """A row for each place of the grid, all other columns at their medians."""
-    places = np.meshgrid(*values, indexing="ij")
-    grid = np.repeat(_medians(table)[None], places[0].size, axis=0)
-    for j, place in zip(columns, places):
-        grid[:, j] = place.ravel()
-    return grid, places[0].shape
-
-
-def _medians(table: Float) -> Float:
-    """NaN only where all is missing: that the model imputes, by the median of its training rows."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="All-NaN slice")
-        result: Float = np.nanmedian(table, axis=0)
-    return result
-
-
-def _of_rows(method: Any, rows: Float) -> Float:
-    with warnings.catch_warnings():  # these rows are ours: the columns are in order
-        warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        result: Float = method(rows)
-    return result
 
 
 def _known(rows: RowClasses | None, classes: npt.NDArray[Any]) -> RowClasses:
@@ -372,7 +299,7 @@ def _between_classes() -> Any:
     """A colour map from the first class over white to the second."""
     from matplotlib.colors import LinearSegmentedColormap
 
-    first, second = _tints(2, 0.65)
+    first, second = _tints(2, 0.6)
     return LinearSegmentedColormap.from_list("classes", [first, (1.0, 1.0, 1.0), second])
 
 

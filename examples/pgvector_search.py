@@ -1,0 +1,103 @@
+"""Neighbours in SQL: rows embedded by a metric in PostgreSQL, searched by pgvector.
+
+The metric is an embedding, so a column of type ``vector`` holds all that a search needs: the
+database orders rows by their Euclidean distance, and they come in the order of
+``model.kneighbors``. Needs a server with pgvector 0.5 or later. The table is temporary and the
+transaction is rolled back: nothing stays in the database.
+
+    pip install "psycopg[binary]"
+    DATABASE_URL=postgresql://user@host/database python examples/pgvector_search.py
+"""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+from metricboost import SDistClassifier
+from metricboost.datasets import make_xor
+
+try:
+    import psycopg
+except ImportError:
+    raise SystemExit('This example needs psycopg: pip install "psycopg[binary]"') from None
+
+N_ROWS, N_QUERIES, N_COLUMNS = 1000, 200, 100
+N_NEIGHBORS = 5
+NEAREST = "SELECT id FROM embedded ORDER BY embedding <-> %s::vector LIMIT %s"
+
+
+def connected() -> psycopg.Connection:
+    """A connection to the server in DATABASE_URL."""
+    address = os.environ.get("DATABASE_URL")
+    if not address:
+        raise SystemExit("Set DATABASE_URL, such as postgresql://user@host/database.")
+    try:
+        return psycopg.connect(address)
+    except psycopg.OperationalError as error:
+        raise SystemExit(f"No connection to the server in DATABASE_URL: {error}") from None
+
+
+def create_extension(connection: psycopg.Connection) -> None:
+    """pgvector, which a server has to have installed; a user may not be allowed to create it."""
+    try:
+        connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+    except psycopg.Error as error:
+        raise SystemExit(
+            f"The extension vector cannot be created in this database: {error}\nInstall pgvector "
+            "on the server (Debian: postgresql-NN-pgvector), or have an administrator run "
+            "CREATE EXTENSION vector."
+        ) from None
+
+
+def text(row: np.ndarray) -> str:
+    """An embedding as pgvector reads it: ``[0.5, 1.0]``."""
+    return str(row.tolist())
+
+
+def fill(connection: psycopg.Connection, embedding: np.ndarray) -> None:
+    """A table of embeddings under their row numbers, and its index."""
+    kind = f"vector({embedding.shape[1]})"
+    connection.execute(
+        f"CREATE TEMPORARY TABLE embedded (id integer PRIMARY KEY, embedding {kind})"
+    )
+    with connection.cursor().copy("COPY embedded (id, embedding) FROM STDIN") as copy:
+        for i, row in enumerate(embedding):
+            copy.write_row((i, text(row)))
+    connection.execute("CREATE INDEX ON embedded USING hnsw (embedding vector_l2_ops)")
+    # For so few rows the planner would rather read them all.
+    connection.execute("SET LOCAL enable_seqscan = off")
+    # How many rows a search keeps in view: the more, the closer to exact.
+    connection.execute("SET LOCAL hnsw.ef_search = 200")
+
+
+def plan(connection: psycopg.Connection, embedded: np.ndarray) -> str:
+    """How the server finds the neighbours of a row."""
+    lines = connection.execute(f"EXPLAIN (COSTS OFF) {NEAREST}", (text(embedded), N_NEIGHBORS))
+    return next(line for (line,) in lines if "Scan" in line).strip(" ->")
+
+
+def nearest(connection: psycopg.Connection, embedded: np.ndarray) -> list[int]:
+    """The numbers of the rows nearest to an embedded one."""
+    return [i for (i,) in connection.execute(NEAREST, (text(embedded), N_NEIGHBORS))]
+
+
+def main() -> None:
+    with connected() as connection, connection.transaction(force_rollback=True):
+        create_extension(connection)
+        X, y = make_xor(N_ROWS + N_QUERIES, N_COLUMNS, informative=0.1, random_state=0)
+        X, y, queries = X[:N_ROWS], y[:N_ROWS], X[N_ROWS:]
+        model = SDistClassifier(random_state=0).fit(X, y)
+        fill(connection, model.metric_.transform(X))
+        embedded = model.metric_.transform(queries)
+        print(f"{N_ROWS} rows as vectors of {embedded.shape[1]} numbers")
+        print(f"plan: {plan(connection, embedded[0])}")
+        found = np.array([nearest(connection, row) for row in embedded])
+    expected = model.kneighbors(queries, N_NEIGHBORS, return_distance=False)
+    same = int((found == expected).all(axis=1).sum())
+    print(f"{same} of {N_QUERIES} queries: the same {N_NEIGHBORS} rows as model.kneighbors")
+
+
+if __name__ == "__main__":
+    main()

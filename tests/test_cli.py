@@ -1,0 +1,201 @@
+"""The command, as people run it: results, exit codes, and no tracebacks."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tracemalloc
+
+import numpy as np
+import pytest
+
+pd = pytest.importorskip("pandas")
+pytest.importorskip("typer")
+
+from typer.testing import CliRunner  # noqa: E402
+
+from metricboost import SDistClassifier, load  # noqa: E402
+from metricboost.cli._app import app  # noqa: E402
+from metricboost.datasets import make_xor  # noqa: E402
+
+
+def run(*arguments, code=0):
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    if code == 0 and result.exit_code != 0:
+        raise AssertionError(result.output) from result.exception
+    assert result.exit_code == code, result.output
+    assert "Traceback" not in result.output
+    return result
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A table with an id, text and gaps, and a model of it."""
+    path = tmp_path_factory.mktemp("cli")
+    X, y = make_xor(n_samples=260, n_features=12, informative=2, random_state=0)
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame(X, columns=[f"g{j}" for j in range(12)])
+    frame.insert(0, "id", range(260))
+    frame["city"] = random.choice(["Rome", "Oslo"], 260)
+    frame.loc[::10, "g4"] = np.nan
+    frame["outcome"] = np.where(y == 1, "ill", "well")
+    frame[:160].to_csv(path / "train.csv", index=False)
+    frame[160:].to_csv(path / "test.csv", index=False)
+    result = run("fit", path / "train.csv", "--target", "outcome", "-o", path / "model.mbz")
+    (path / "said.txt").write_text(result.output)
+    return path
+
+
+def test_fit_says_what_it_found(folder):
+    said = (folder / "said.txt").read_text()
+    assert "160 rows, 13 columns; classes ill" in said
+    assert "interaction" in said
+    assert "errors out of fold" in said
+    assert "plain nearest neighbours" in said
+    assert "id looks like an identifier" in " ".join(said.split())
+    assert load(folder / "model.mbz").target_ == "outcome"
+
+
+def test_fit_for_machines(folder, tmp_path):
+    arguments = "fit", folder / "train.csv", "-t", "outcome", "--json", "-o", tmp_path / "m.mbz"
+    content = json.loads(run(*arguments).stdout)
+    assert content["rows"] == 160
+    assert content["classes"].keys() == {"ill", "well"}
+    assert 0 <= content["error_out_of_fold"] < 0.5
+    assert content["problems"][0]["column"] == "id"
+
+
+def test_quiet(folder, tmp_path):
+    arguments = "fit", folder / "train.csv", "-t", "outcome", "-q", "-o", tmp_path / "m.mbz"
+    assert run(*arguments).output == ""
+
+
+def test_tune(folder, tmp_path):
+    out = tmp_path / "m.mbz"
+    arguments = "--n-iter", 1, "--cv", 2, "--jobs", 1, "--json", "-o", out, "--scoring", "roc_auc"
+    content = json.loads(run("tune", folder / "train.csv", "-t", "outcome", *arguments).stdout)
+    assert "max_degree" in content["best_params"]
+    predicted = run("predict", out, folder / "test.csv").stdout
+    assert predicted.startswith("prediction,p(ill),p(well)")
+
+
+def test_predict(folder, tmp_path):
+    model = load(folder / "model.mbz")
+    test = pd.read_csv(folder / "test.csv")
+    expected = model.predict_proba(test)
+    whole = run("predict", folder / "model.mbz", folder / "test.csv", "--copy", "id").stdout
+    (tmp_path / "out.csv").write_text(whole)
+    found = pd.read_csv(tmp_path / "out.csv")
+    assert found["id"].tolist() == test["id"].tolist()
+    np.testing.assert_allclose(found["p(ill)"], expected[:, 0], atol=1e-6)
+    assert found["prediction"].tolist() == model.predict(test).tolist()
+
+
+def test_predict_in_chunks_is_the_same(folder, tmp_path):
+    for name in ("whole.csv", "parts.csv"):
+        rows = 7 if name == "parts.csv" else 10_000
+        arguments = "-o", tmp_path / name, "--rows", rows
+        result = run("predict", folder / "model.mbz", folder / "test.csv", *arguments)
+        assert "100 rows classified" in result.output
+        assert "errors on the 100 rows whose outcome is known" in result.output
+    assert (tmp_path / "whole.csv").read_bytes() == (tmp_path / "parts.csv").read_bytes()
+
+
+def test_predict_to_parquet(folder, tmp_path):
+    pytest.importorskip("pyarrow")
+    out = tmp_path / "out.parquet"
+    run("predict", folder / "model.mbz", folder / "test.csv", "-o", out, "--rows", 30, "--quiet")
+    assert len(pd.read_parquet(out)) == 100
+
+
+def test_memory_of_predictions_does_not_grow_with_the_file(folder, tmp_path):
+    header, *lines = (folder / "test.csv").read_text().splitlines()
+    out, peaks = tmp_path / "out.csv", []
+    for copies in (20, 160):
+        path = tmp_path / "large.csv"
+        path.write_text("\n".join([header, *lines * copies]) + "\n")
+        tracemalloc.start()
+        run("predict", folder / "model.mbz", path, "-o", out, "--rows", 1000, "--quiet")
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert len(out.read_text().splitlines()) == 100 * copies + 1
+    assert peaks[1] < 1.2 * peaks[0]
+
+
+def test_explain(folder):
+    said = run("explain", folder / "model.mbz").output
+    assert "Where the weight of the metric lies" in said
+    content = json.loads(run("explain", folder / "model.mbz", "--json").stdout)
+    assert abs(sum(term["share"] for term in content["terms"]) - 1) < 1e-9
+    arguments = "explain", folder / "model.mbz", "--data", folder / "test.csv", "--row", 3
+    said = run(*arguments, "--row", 5).output
+    assert "Row 3 is classified as" in said
+    assert "Row 5 is classified as" in said
+    content = json.loads(run(*arguments, "--json").stdout)
+    near = content["rows"][0]["neighbors"][0]
+    assert abs(sum(near["contributions"].values()) - near["squared_distance"]) < 1e-9
+
+
+def test_report(folder, tmp_path):
+    out = tmp_path / "report.html"
+    result = run("report", folder / "model.mbz", "--data", folder / "test.csv", "-o", out)
+    assert "report.html written" in " ".join(result.output.split())
+    assert "<h1>outcome: model</h1>" in out.read_text()
+    run("report", folder / "model.mbz", "-o", out, "--title", "Mine", "--quiet")
+    assert "<h1>Mine</h1>" in out.read_text()
+
+
+def test_bench(folder):
+    arguments = "bench", folder / "train.csv", "-t", "outcome", "--splits", 2, "--json"
+    content = json.loads(run(*arguments).stdout)
+    names = {row["model"] for row in content["tables"][0]["results"]}
+    assert {"metricboost", "3 nearest neighbours", "gradient boosting"} <= names
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["fit", "nothing.csv", "-t", "y"], 2, "no file"),
+        (["fit", "train.csv", "-t", "outcom"], 2, "Did you mean 'outcome'"),
+        (["fit", "train.csv", "-t", "outcome", "--drop", "cty"], 2, "Did you mean 'city'"),
+        (["fit", "train.csv", "-t", "outcome", "-o", "no/where/m.mbz"], 2, "no folder"),
+        (["fit", "train.csv", "-t", "g0"], 1, "offers no regression"),
+        (["fit", "train.csv"], 2, "--target"),
+        (["fit", "train.csv", "-t", "outcome", "--seed", "-1"], 2, "seed"),
+        (["fit", "model.mbz", "-t", "y"], 1, "ending that is not known"),
+        (["fit", "."], 2, "--target"),
+        (["predict", "train.csv", "test.csv"], 1, "no model file"),
+        (["predict", "metric.mbz", "test.csv"], 1, "saved in Python"),
+        (["predict", "model.mbz", "other.csv"], 1, "lacks columns"),
+        (["predict", "model.mbz", "test.csv", "--copy", "Id"], 2, "Did you mean 'id'"),
+        (["predict", "model.mbz", "test.csv", "--json"], 2, "--output"),
+        (["predict", "no_rows.mbz", "test.csv"], 1, "without its training rows"),
+        (["explain", "model.mbz", "--row", "3"], 2, "--data"),
+        (["explain", "model.mbz", "--data", "test.csv", "--row", "100"], 2, "rows 0 to 99"),
+        (["report", "model.mbz", "--data", "dates.csv"], 1, "has the class 'a'"),
+        (["tune", "train.csv", "-t", "outcome", "--scoring", "nonsense"], 1, "nonsense"),
+        (["fit", "dates.csv", "-t", "outcome"], 1, "holds dates"),
+        (["bench", "train.csv"], 2, "--target"),
+        (["nonsense"], 2, "No such command"),
+    ],
+)
+def test_mistakes(folder, monkeypatch, arguments, code, message):
+    monkeypatch.chdir(folder)
+    if not (folder / "other.csv").exists():
+        X, y = make_xor(n_samples=60, n_features=3, informative=2, random_state=0)
+        SDistClassifier(random_state=0, max_iter=5).fit(X, y).metric_.save("metric.mbz")
+        load("model.mbz").save("no_rows.mbz", rows=False)
+        (folder / "other.csv").write_text("a,b\n1,2\n")
+        (folder / "dates.csv").write_text("day,outcome\n2024-01-02,a\n2024-02-03,b\n")
+    said = " ".join(run(*arguments, code=code).output.split())
+    assert message in said
+
+
+def test_help_and_version():
+    assert "fit" in run("--help").output
+    assert run("--version").output.strip() == __import__("metricboost").__version__
+    done = subprocess.run([sys.executable, "-c", "from metricboost.cli import main; main()"],
+                          capture_output=True, text=True)  # fmt: skip
+    assert done.returncode == 2  # no command at all
+    assert "Usage" in done.stdout + done.stderr

@@ -1,0 +1,298 @@
+"""Tables as they come: reading files, making numbers of columns, models on top."""
+
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import pytest
+
+pd = pytest.importorskip("pandas")
+
+from metricboost import SDistClassifier, load  # noqa: E402
+from metricboost.datasets import make_xor  # noqa: E402
+from metricboost.errors import TableError  # noqa: E402
+from metricboost.tables import TableClassifier, TableEncoder, read_chunks, read_table  # noqa: E402
+
+
+def mixed(n=120, seed=0):
+    """A table with everything: numbers, text, yes and no, gaps, an id."""
+    X, y = make_xor(n_samples=n, n_features=6, informative=2, random_state=seed)
+    random = np.random.default_rng(seed)
+    frame = pd.DataFrame(X, columns=[f"g{j}" for j in range(6)])
+    frame.insert(0, "patient_id", np.arange(5000, 5000 + n))
+    frame["sex"] = random.choice(["m", "f"], n)
+    frame["city"] = random.choice(["Rome", "Oslo", "Bern"], n)
+    frame["smoker"] = random.choice([True, False], n)
+    frame.loc[::9, "g3"] = np.nan
+    frame.loc[::11, "city"] = None
+    frame["outcome"] = np.where(y == 1, "ill", "well")
+    return frame
+
+
+# Reading
+
+
+@pytest.mark.parametrize(
+    "name", ["t.csv", "t.csv.gz", "t.tsv", "t.parquet", "t.feather", "t.arrow"]
+)
+def test_files_of_every_kind(tmp_path, name):
+    frame, path = mixed(), tmp_path / name
+    if name.startswith("t.csv"):
+        frame.to_csv(path, index=False)
+    elif name == "t.tsv":
+        frame.to_csv(path, index=False, sep="\t")
+    elif name == "t.parquet":
+        frame.to_parquet(path)
+    else:
+        frame.to_feather(path)
+    read = read_table(path)
+    assert list(read.columns) == list(frame.columns)
+    np.testing.assert_allclose(read["g3"].to_numpy(float), frame["g3"].to_numpy(float))
+    chunks = list(read_chunks(path, rows=50))
+    assert [len(part) for part in chunks] == [50, 50, 20]
+    assert pd.concat(chunks)["outcome"].tolist() == frame["outcome"].tolist()
+
+
+def test_an_npz(tmp_path):
+    np.savez(tmp_path / "t.npz", X=np.ones((4, 2)), y=[0, 1, 0, 1])
+    assert list(read_table(tmp_path / "t.npz").columns) == ["x0", "x1", "y"]
+    np.savez(tmp_path / "n.npz", X=np.ones((4, 2)), columns=["a", "b"])
+    assert list(read_table(tmp_path / "n.npz").columns) == ["a", "b"]
+    np.savez(tmp_path / "bad.npz", Z=np.ones(3))
+    with pytest.raises(TableError, match="no two-dimensional array X"):
+        read_table(tmp_path / "bad.npz")
+    np.savez(tmp_path / "object.npz", X=np.array([[{}]], dtype=object))
+    with pytest.raises(TableError, match="cannot be read as npz"):
+        read_table(tmp_path / "object.npz")
+
+
+def test_semicolons_and_decimal_commas(tmp_path):
+    (tmp_path / "t.csv").write_text("a;b;c\n1,5;x;2\n2,25;y;3\n")
+    frame = read_table(tmp_path / "t.csv")
+    assert frame["a"].tolist() == [1.5, 2.25]
+    (tmp_path / "p.csv").write_text("a;b\n1.5;x\n2.25;y\n")
+    assert read_table(tmp_path / "p.csv")["a"].tolist() == [1.5, 2.25]
+
+
+def test_marks_of_missing_values(tmp_path):
+    (tmp_path / "t.csv").write_text("a, b\n1,?\nNA,2\n,3\nunknown,4\n")
+    frame = read_table(tmp_path / "t.csv")
+    assert frame["a"].isna().sum() == 3
+    assert frame["b"].isna().sum() == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("t.csv", b"", "is empty"),
+        ("t.csv", b"a,b\n", "has no rows"),
+        ("t.csv", b"a,b\n1,2\n1,2,3,4\n", "cannot be read as CSV"),
+        ("t.csv", b"\x00\x01\x02" * 50, "not a text file"),
+        ("t.csv", "a,b\nü,1\n".encode("latin-1"), "not UTF-8"),
+        ("t.csv", b"a, a\n1,2\n", "two columns called 'a'"),
+        ("t.parquet", b"no parquet", "cannot be read as Parquet"),
+        ("t.feather", b"no arrow at all", "cannot be read as Arrow"),
+        ("t.npz", b"no zip", "cannot be read as npz"),
+        ("t.xlsx", b"x", "ending that is not known"),
+    ],
+)
+def test_files_that_are_no_tables(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(TableError, match=message):
+        read_table(tmp_path / name)
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        read_table(tmp_path / "t.csv")
+    with gzip.open(tmp_path / "t.csv.gz", "wt") as stream:
+        stream.write("a,b\n1,2\n")
+    (tmp_path / "cut.csv.gz").write_bytes((tmp_path / "t.csv.gz").read_bytes()[:20])
+    with pytest.raises(TableError):
+        read_table(tmp_path / "cut.csv.gz")
+
+
+# Encoding
+
+
+def kinds(encoder):
+    return {problem.column: problem.kind for problem in encoder.problems_}
+
+
+def test_columns_of_every_kind():
+    encoder = TableEncoder(drop=["outcome"]).fit(mixed())
+    assert encoder.features_ == [
+        "g0", "g1", "g2", "g3", "g4", "g5", "sex=m", "city=Bern", "city=Oslo", "city=Rome",
+        "city=(missing)", "smoker",
+    ]  # fmt: skip
+    assert kinds(encoder) == {"patient_id": "identifier"}
+    X = encoder.transform(mixed())
+    assert np.isnan(X[:, 3]).sum() == 14
+    np.testing.assert_array_equal(X[:, 7:11].sum(axis=1), 1)
+    assert set(X[:, 11]) == {0.0, 1.0}
+
+
+def test_identifiers():
+    n = 50
+    frame = pd.DataFrame({
+        "code": [f"a{i}" for i in range(n)],
+        "userId": np.random.default_rng(0).permutation(10**6)[:n],
+        "counter": range(n), "size": np.random.default_rng(1).permutation(10**6)[:n],
+        "x": np.random.default_rng(2).normal(size=n),
+    })  # fmt: skip
+    encoder = TableEncoder().fit(frame)
+    assert encoder.features_ == ["size", "x"]
+    assert set(kinds(encoder).values()) == {"identifier"}
+    kept = TableEncoder(keep=["counter"]).fit(frame)
+    assert kept.features_ == ["counter", "size", "x"]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["2024-03-01", "2024-04-02", "2024-05-03"],
+        ["2024-03-01 12:30", "2024-04-02 01:02", "2024-05-03 22:00"],
+        ["01.03.2024", "02.04.2024", "3.5.24"],
+        ["3/1/2024", "12/31/2023", "1/1/2020"],
+        ["Mar 1, 2024", "Apr 2, 2024", "May 3, 2024"],
+        pd.to_datetime(["2024-03-01", "2024-04-02", "2024-05-03"]),
+        pd.to_datetime(["2024-03-01", "2024-04-02", "2024-05-03"]).tz_localize("UTC"),
+    ],
+)
+def test_dates_are_refused_with_advice(values):
+    frame = pd.DataFrame({"day": values, "x": [1.0, 2, 3]})
+    with pytest.raises(TableError, match=r"'day' holds dates.*--drop day"):
+        TableEncoder().fit(frame)
+    assert TableEncoder(drop=["day"]).fit(frame).features_ == ["x"]
+
+
+def test_text_that_is_no_date():
+    frame = pd.DataFrame(
+        {"version": ["1.2", "v2-beta", "1.2"], "size": ["10-20", "20-30", "10-20"]}
+    )
+    assert TableEncoder().fit(frame).features_ == ["version=v2-beta", "size=20-30"]
+
+
+def test_numbers_with_a_few_texts():
+    frame = pd.DataFrame({"age": ["31", "44", "old", *map(str, range(20, 50))]})
+    encoder = TableEncoder().fit(frame)
+    assert encoder.columns_[0].kind == "number"
+    assert kinds(encoder) == {"age": "not a number"}
+    assert np.isnan(encoder.transform(frame)[2, 0])
+
+
+def test_many_levels():
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({"city": random.choice([f"c{i}" for i in range(60)], 400)})
+    encoder = TableEncoder().fit(frame)
+    assert len(encoder.features_) == 20
+    assert kinds(encoder) == {"city": "levels"}
+
+
+def test_new_levels_and_columns_in_another_order():
+    frame = mixed()
+    encoder = TableEncoder(drop=["outcome"]).fit(frame)
+    other = frame[frame.columns[::-1]].head(2).assign(city="Paris", unused=1)
+    X = encoder.transform(other)
+    np.testing.assert_array_equal(X[:, 7:11], 0)
+    np.testing.assert_array_equal(X[:, :6], encoder.transform(frame.head(2))[:, :6])
+    with pytest.raises(TableError, match="lacks column 'g1', which"):
+        encoder.transform(frame.drop(columns="g1"))
+
+
+def test_remarks_about_columns():
+    frame = pd.DataFrame({"a": [1.0] * 30, "b": [None] * 20 + [1.0, 2] * 5, "c": ["x"] * 30,
+                          "d": np.arange(30) % 7, "e": [None] * 30})  # fmt: skip
+    found = [(p.column, p.kind) for p in TableEncoder().fit(frame).problems_]
+    assert ("a", "constant") in found
+    assert ("b", "missing") in found
+    assert ("c", "constant") in found
+    assert ("e", "missing") in found
+    assert TableEncoder().fit(frame).transform(frame).shape[0] == 30
+
+
+def test_pandas_types_of_its_own():
+    frame = pd.DataFrame({
+        "i": pd.array([1, None, 3], dtype="Int64"),
+        "b": pd.array([True, None, False], dtype="boolean"),
+        "s": pd.array(["x", None, "y"], dtype="string"), "c": pd.Categorical(["u", "v", "u"]),
+    })  # fmt: skip
+    encoder = TableEncoder().fit(frame)
+    X = encoder.transform(frame)
+    assert encoder.features_ == ["i", "b", "s=x", "s=y", "s=(missing)", "c=v"]
+    np.testing.assert_array_equal(X[0], [1, 1, 1, 0, 0, 0])
+    assert np.isnan(X[1, :2]).all()
+
+
+def test_names_that_are_not_there():
+    with pytest.raises(TableError, match=r"no column 'sexx'\. Did you mean 'sex'"):
+        TableEncoder(drop=["sexx"]).fit(mixed())
+    with pytest.raises(TableError, match="The columns are patient_id, g0"):
+        TableEncoder(drop=["zzzzzzz"]).fit(mixed())
+
+
+# Models
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return TableClassifier().fit(mixed(300), "outcome")
+
+
+def test_a_model_of_a_table(fitted):
+    frame = mixed(300, seed=1)
+    assert fitted.score(mixed(300)) > 0.75
+    assert set(fitted.predict(frame)) == {"ill", "well"}
+    np.testing.assert_allclose(fitted.predict_proba(frame).sum(axis=1), 1)
+    assert len(fitted.explain(frame.head(2))) == 2
+    assert fitted.explain().terms == fitted.model_.explain().terms
+    assert fitted.transform(frame).shape[0] == 300
+
+
+def test_saved_and_loaded(fitted, tmp_path):
+    fitted.save(tmp_path / "m.mbz")
+    other = load(tmp_path / "m.mbz")
+    frame = mixed(100, seed=2)
+    np.testing.assert_array_equal(other.predict_proba(frame), fitted.predict_proba(frame))
+    assert other.problems_ == fitted.problems_
+    assert other.target_ == "outcome"
+    other.save(tmp_path / "again.mbz")
+    assert (tmp_path / "again.mbz").read_bytes() == (tmp_path / "m.mbz").read_bytes()
+
+
+def test_targets():
+    frame = mixed()
+    with pytest.raises(TableError, match="Did you mean 'outcome'"):
+        TableClassifier().fit(frame, "Outcome")
+    with pytest.raises(TableError, match="offers no regression"):
+        TableClassifier().fit(frame, "g0")
+    with pytest.raises(TableError, match="one class only"):
+        TableClassifier().fit(frame.assign(outcome="ill"), "outcome")
+    with pytest.raises(TableError, match="cannot be dropped"):
+        TableClassifier(drop=["outcome"]).fit(frame, "outcome")
+
+
+@pytest.mark.parametrize("labels", [[0, 1], [True, False], ["a", "b"], [0.0, 1.0]])
+def test_targets_of_any_kind(labels):
+    quick = SDistClassifier(missing="impute", max_iter=5, n_averaged=1, random_state=0)
+    frame = mixed()
+    frame["outcome"] = np.where(frame["outcome"] == "ill", labels[0], labels[1])
+    model = TableClassifier(quick).fit(frame, "outcome")
+    assert 0 <= model.score(frame) <= 1
+    assert set(model.predict(frame)) <= set(labels)
+
+
+def test_rows_without_a_target():
+    frame = mixed()
+    frame.loc[:9, "outcome"] = None
+    quick = SDistClassifier(missing="impute", max_iter=5, n_averaged=1, random_state=0)
+    model = TableClassifier(quick).fit(frame, "outcome")
+    assert model.model_.class_count_.sum() == 110
+    assert model.problems_[0].kind == "target"
+    rows, y = model.labelled(frame)
+    assert len(rows) == len(y) == 110
+    with pytest.raises(TableError, match="class 'dead', which the model does not know"):
+        model.labelled(frame.assign(outcome="dead"))
+    with pytest.raises(TableError, match="no column 'outcome'"):
+        model.score(frame.drop(columns="outcome"))
