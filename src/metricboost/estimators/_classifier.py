@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,14 +21,11 @@ from ..metric import SparseMetric
 from ..selection.choosing import CLASSIFIERS, Candidate, candidates, choose, default_rules
 from ..selection.crossfit import CrossFit, Variant
 from ..selection.readouts import Readout, Training
+from ._explaining import ExplainingMixin
 from ._sdist import SDist, with_rows
 
-if TYPE_CHECKING:
-    from ..inspection import ModelExplanation, RowExplanation
-    from ..report import Report
 
-
-class SDistClassifier(ClassifierMixin, SDist):  # type: ignore[misc]
+class SDistClassifier(ClassifierMixin, ExplainingMixin, SDist):  # type: ignore[misc]
     """Classification by nearest neighbours under a learned sparse non-linear metric.
 
     All of :class:`SDist`, and a classifier on its embedding. What is not given is chosen on rows
@@ -231,48 +228,8 @@ class SDistClassifier(ClassifierMixin, SDist):  # type: ignore[misc]
             result: Float = np.log(self.predict_proba(X))
         return result
 
-    def explain(
-        self, X: Any = None, n_neighbors: int = 3
-    ) -> ModelExplanation | list[RowExplanation]:
-        """What was learned or, for given rows, why they are classified as they are.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), optional
-            Rows to explain; None explains the model.
-        n_neighbors : int, default=3
-            Neighbours of each class in the explanation of a row.
-
-        Returns
-        -------
-        metricboost.inspection.ModelExplanation, or a list of \
-        metricboost.inspection.RowExplanation
-        """
-        from ..inspection import explain_model, explain_rows
-
+    def _check_ready(self) -> None:
         check_is_fitted(self)
-        return explain_model(self) if X is None else explain_rows(self, X, n_neighbors)
-
-    def report(self, X: Any = None, y: Any = None, title: str | None = None) -> Report:
-        """A self-contained page about the model and how it does on some rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), optional
-            Rows to show, best rows that the model has not seen.
-        y : array-like of shape (n_samples,), optional
-            Their classes.
-        title : str, optional
-
-        Returns
-        -------
-        metricboost.report.Report
-            With ``html``, ``save`` and ``open``; a notebook shows it.
-        """
-        from ..report import make_report
-
-        check_is_fitted(self)
-        return make_report(self, X, y, title)
 
     def kneighbors(
         self, X: Any, n_neighbors: int | None = None, return_distance: bool = True

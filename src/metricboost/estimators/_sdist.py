@@ -140,9 +140,9 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         The class labels.
     class_count_ : ndarray of shape (n_classes,)
         How many training rows each class has.
-    feature_importances_ : ndarray of shape (n_features_in_,)
+    feature_importances_ : ndarray of shape (n_features,)
         Share of every column in the metric; sums to 1, zero for what is unused.
-    stability_ : ndarray of shape (n_features_in_,)
+    stability_ : ndarray of shape (n_features,)
         Share of the fits that used every column; terms have theirs in ``metric_.terms``.
     start_share_ : float
         Share of the plain distance in ``metric_``.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -32,15 +32,12 @@ from ..selection.tuning import (
     to_blend,
 )
 from ._classifier import SDistClassifier
+from ._explaining import ExplainingMixin
 from ._folds import folds_of
 from ._options import Table
 from ._scoring import FoldScorer
 from ._search import Configuration, Tasks, over_splits, results
 from ._warnings import warn_about_fit
-
-if TYPE_CHECKING:
-    from ..inspection import ModelExplanation, RowExplanation
-    from ..report import Report
 
 #: What the default search tries: the degree of the terms, and how far out values may lie.
 DEFAULT_GRID: Mapping[str, Sequence[Any]] = {"max_degree": [1, 2], "clip": [1.5, 3.0]}
@@ -52,7 +49,7 @@ NEED_FITS = (
 )  # fmt: skip
 
 
-class SDistClassifierCV(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class SDistClassifierCV(ClassifierMixin, ExplainingMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """:class:`SDistClassifier` with its parameters chosen by cross-validation.
 
     Only the parameters of ``param_grid`` need fits. Where a path stops (the paper's lambda_C and a
@@ -378,48 +375,8 @@ class SDistClassifierCV(ClassifierMixin, TransformerMixin, BaseEstimator):  # ty
         result: Float = np.mean(parts, axis=0)
         return result
 
-    def explain(
-        self, X: Any = None, n_neighbors: int = 3
-    ) -> ModelExplanation | list[RowExplanation]:
-        """What was learned or, for given rows, why they are classified as they are.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), optional
-            Rows to explain; None explains the model.
-        n_neighbors : int, default=3
-            Neighbours of each class in the explanation of a row.
-
-        Returns
-        -------
-        metricboost.inspection.ModelExplanation, or a list of \
-        metricboost.inspection.RowExplanation
-        """
-        from ..inspection import explain_model, explain_rows
-
+    def _check_ready(self) -> None:
         self._best_model()
-        return explain_model(self) if X is None else explain_rows(self, X, n_neighbors)
-
-    def report(self, X: Any = None, y: Any = None, title: str | None = None) -> Report:
-        """A self-contained page about the model and how it does on some rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), optional
-            Rows to show, best rows that the model has not seen.
-        y : array-like of shape (n_samples,), optional
-            Their classes.
-        title : str, optional
-
-        Returns
-        -------
-        metricboost.report.Report
-            With ``html``, ``save`` and ``open``; a notebook shows it.
-        """
-        from ..report import make_report
-
-        self._best_model()
-        return make_report(self, X, y, title)
 
     def save(self, path: str | os.PathLike[str], rows: bool = True) -> None:
         """Write the models to a file, which :func:`metricboost.load` reads; see `SDist.save`.
