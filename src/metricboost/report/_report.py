@@ -106,9 +106,9 @@ def _of_table(model: TableClassifier, frame: Any) -> tuple[Any, Any]:
     if frame is None:
         return None, None
     if model.target_ not in frame.columns:
-        return model._numbers(frame), None
+        return model.encoded(frame), None
     rows, y = model.labelled(frame)
-    return model._numbers(rows), y
+    return model.encoded(rows), y
 
 
 class Summary:

@@ -87,7 +87,7 @@ class TableClassifier:
         base = (
             SDistClassifier(missing="impute", random_state=0) if self.model is None else self.model
         )
-        self.model_ = base.fit(self._numbers(rows), y)
+        self.model_ = base.fit(self.encoded(rows), y)
         return self
 
     def _target_problems(self, known: Any) -> list[Problem]:
@@ -97,8 +97,8 @@ class TableClassifier:
         message = f"is missing in {unknown} row{'s' if unknown > 1 else ''}: left out."
         return [Problem("target", self.target_, message)]
 
-    def _numbers(self, frame: Any) -> Any:
-        """The encoded table, with names."""
+    def encoded(self, frame: Any) -> Any:
+        """The columns as the model takes them: numbers, one column for every level of a text."""
         import pandas as pd
 
         return pd.DataFrame(self.encoder_.transform(frame), columns=self.encoder_.features_)
@@ -114,17 +114,17 @@ class TableClassifier:
 
     def predict(self, frame: Any) -> npt.NDArray[Any]:
         """The predicted class of every row."""
-        result: npt.NDArray[Any] = self.model_.predict(self._numbers(frame))
+        result: npt.NDArray[Any] = self.model_.predict(self.encoded(frame))
         return result
 
     def predict_proba(self, frame: Any) -> Float:
         """The probabilities of the classes."""
-        result: Float = self.model_.predict_proba(self._numbers(frame))
+        result: Float = self.model_.predict_proba(self.encoded(frame))
         return result
 
     def transform(self, frame: Any) -> Float:
         """The embedding under the metric."""
-        result: Float = self.model_.transform(self._numbers(frame))
+        result: Float = self.model_.transform(self.encoded(frame))
         return result
 
     def score(self, frame: Any) -> float:
@@ -152,7 +152,7 @@ class TableClassifier:
         """What was learned or, for given rows, why they are classified as they are."""
         if frame is None:
             return self.model_.explain()
-        return self.model_.explain(self._numbers(frame), n_neighbors)
+        return self.model_.explain(self.encoded(frame), n_neighbors)
 
     def report(self, frame: Any = None, title: str | None = None) -> Any:
         """A self-contained page about the model and how it does on some rows.

@@ -82,7 +82,8 @@ def check_model(model: Any) -> None:
     if not isinstance(model, SDist | SDistClassifierCV):
         raise TypeError(
             f"model is a {type(model).__name__}, but must be an SDist, SDistClassifier, "
-            "SDistClassifierCV or SparseMetric: of a pipeline, give its last step."
+            "SDistClassifierCV or SparseMetric: of a pipeline, give its last step; of a "
+            "TableClassifier, its model_ and the rows as encoded(frame)."
         )
     check_is_fitted(model)
 
