@@ -102,6 +102,26 @@ def test_predict_in_chunks_is_the_same(folder, tmp_path):
     assert (tmp_path / "whole.csv").read_bytes() == (tmp_path / "parts.csv").read_bytes()
 
 
+def test_predict_does_not_need_the_target(folder, tmp_path):
+    test = pd.read_csv(folder / "test.csv", dtype=str)
+    test["id"] = [f"{i:05}" for i in range(100)]
+    test.loc[3, "outcome"] = "zzz"
+    test.to_csv(tmp_path / "odd.csv", index=False)
+    out = tmp_path / "out.csv"
+    said = run(
+        "predict", folder / "model.mbz", tmp_path / "odd.csv", "-o", out, "--copy", "id"
+    ).output
+    assert "such as 'zzz'" in " ".join(said.split())
+    assert "errors on the 99 rows" in said
+    assert pd.read_csv(out, dtype=str)["id"].tolist() == test["id"].tolist()
+
+
+def test_explain_a_row_with_gaps(folder):
+    arguments = "explain", folder / "model.mbz", "--data", folder / "train.csv", "--row", 0
+    json.loads(run(*arguments, "--json").stdout)
+    assert "nan" not in run(*arguments).output
+
+
 def test_predict_to_parquet(folder, tmp_path):
     pytest.importorskip("pyarrow")
     out = tmp_path / "out.parquet"
@@ -163,7 +183,12 @@ def test_bench(folder):
         (["fit", "train.csv", "-t", "g0"], 1, "offers no regression"),
         (["fit", "train.csv"], 2, "--target"),
         (["fit", "train.csv", "-t", "outcome", "--seed", "-1"], 2, "seed"),
-        (["fit", "model.mbz", "-t", "y"], 1, "ending that is not known"),
+        (["fit", "model.mbz", "-t", "y", "-o", "new.mbz"], 1, "ending that is not known"),
+        (["fit", "train.csv", "-t", "outcome", "-o", "train.csv"], 2, "would be overwritten"),
+        (["predict", "model.mbz", "test.csv", "-o", "test.csv"], 2, "would be overwritten"),
+        (["predict", "model.mbz", "test.csv", "-o", "/dev/null"], 2, "is not a file"),
+        (["predict", "model.mbz", "clash.csv", "--copy", "prediction"], 2, "column of that name"),
+        (["predict", "model.mbz", "empty.csv"], 1, "has no rows"),
         (["fit", "."], 2, "--target"),
         (["predict", "train.csv", "test.csv"], 1, "no model file"),
         (["predict", "metric.mbz", "test.csv"], 1, "saved in Python"),
@@ -187,6 +212,7 @@ def test_mistakes(folder, monkeypatch, arguments, code, message):
         SDistClassifier(random_state=0, max_iter=5).fit(X, y).metric_.save("metric.mbz")
         load("model.mbz").save("no_rows.mbz", rows=False)
         (folder / "other.csv").write_text("a,b\n1,2\n")
+        (folder / "empty.csv").write_text((folder / "test.csv").read_text().split("\n")[0] + "\n")
         (folder / "dates.csv").write_text("day,outcome\n2024-01-02,a\n2024-02-03,b\n")
     said = " ".join(run(*arguments, code=code).output.split())
     assert message in said

@@ -451,6 +451,58 @@ def test_a_bomb_of_brackets(small, tmp_path):
         assert peak_of_loading(path) < 40 * MEBIBYTE
 
 
+def test_other_compressions_are_refused(small, tmp_path):
+    """Their decoders give as much as they have, whatever length is asked for."""
+    parts = content(small[0])
+    for method in (zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
+        with zipfile.ZipFile(tmp_path / "x.mbz", "w", method) as members:
+            for name, value in parts.items():
+                members.writestr(name, value)
+        refuses(tmp_path / "x.mbz", "compressed by a method")
+
+
+def test_one_array_cannot_be_many(small, tmp_path):
+    def repeat(manifest):
+        fits = manifest["model"]["crossfits"][0]["fits"]
+        fits.extend(fits[:1] * 1000)
+
+    refuses(with_manifest(small[0], tmp_path / "x.mbz", repeat), "used elsewhere")
+
+
+def test_labels_that_would_fill_the_memory(small, tmp_path):
+    def lengthen(manifest):
+        values = [f"{i:04}" for i in range(1500)] + ["z" * 2**20]
+        manifest["model"]["classes"] = {"type": "str", "values": values}
+
+    refuses(with_manifest(small[0], tmp_path / "x.mbz", lengthen), "are too long")
+
+
+@pytest.mark.parametrize("rule", [{"kind": "hull", "k": 10**30, "ridge": 1.0},
+                                  {"kind": "kernel", "width": 1.0, "cost": 1e300}])  # fmt: skip
+def test_rules_beyond_bounds(small, tmp_path, rule):
+    def change(manifest):
+        manifest["model"]["part"]["readout"]["rule"] = rule
+
+    refuses(with_manifest(small[0], tmp_path / "x.mbz", change))
+
+
+def test_dimensions_without_terms(tmp_path):
+    metric = SparseMetric([], np.empty((0, 0)), [0.0], [1.0], [], [])
+    metric.save(tmp_path / "m.mbz")
+    assert load(tmp_path / "m.mbz").transform([[1.0]]).shape == (1, 0)
+    refuses(replaced(tmp_path / "m.mbz", tmp_path / "x.mbz", "components", np.empty((10**12, 0))))
+
+
+def test_links_are_followed_and_devices_left(small, tmp_path):
+    model = load(small[0])
+    (tmp_path / "link.mbz").symlink_to(tmp_path / "target.mbz")
+    model.save(tmp_path / "link.mbz")
+    assert (tmp_path / "link.mbz").is_symlink()
+    assert (tmp_path / "target.mbz").read_bytes() == small[0].read_bytes()
+    with pytest.raises(OSError, match="not a regular file"):
+        model.save("/dev/null")
+
+
 def test_an_array_larger_than_declared(small, tmp_path):
     name = "arrays/rows/weight.npy"
     bomb = content(small[0])[name] + bytes(300 * MEBIBYTE)

@@ -140,6 +140,22 @@ def test_a_model_that_learned_nothing():
     assert "Nothing stood out from the noise" in model.report(X, y).html
 
 
+def test_rows_keep_their_numbers():
+    pd = pytest.importorskip("pandas")
+    from metricboost.tables import TableClassifier
+
+    X, y = make_xor(n_samples=160, n_features=4, informative=2, random_state=0)
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(y=np.where(y == 1, "p", "q"))
+    model = TableClassifier().fit(frame[:120], "y")
+    new = frame[120:].copy()
+    new.iloc[:5, 4] = None
+    rows = data_of(model.report(new))["rows"]
+    assert unpacked(rows["numbers"]).tolist() == list(range(5, 40))
+    new["y"] = None
+    assert data_of(model.report(new))["rows"]["n"] == 40
+    assert "No rows were given" in model.report().html
+
+
 def test_wrong_rows(fitted):
     model, X, y = fitted
     with pytest.raises(ValueError, match="class 'maybe', which the model does not know"):

@@ -67,19 +67,59 @@ def test_an_npz(tmp_path):
         read_table(tmp_path / "object.npz")
 
 
+def numbers(path):
+    frame = read_table(path)
+    encoder = TableEncoder().fit(frame)
+    return dict(zip(encoder.features_, encoder.transform(frame).T.tolist()))
+
+
 def test_semicolons_and_decimal_commas(tmp_path):
-    (tmp_path / "t.csv").write_text("a;b;c\n1,5;x;2\n2,25;y;3\n")
-    frame = read_table(tmp_path / "t.csv")
-    assert frame["a"].tolist() == [1.5, 2.25]
+    (tmp_path / "t.csv").write_text('\n"a, cm";b;c\n1,5;10.0.0.1;2\n2,25;10.0.0.2;1.234,5\n')
+    found = numbers(tmp_path / "t.csv")
+    assert found["a, cm"] == [1.5, 2.25]
+    assert found["c"] == [2, 1234.5]
     (tmp_path / "p.csv").write_text("a;b\n1.5;x\n2.25;y\n")
-    assert read_table(tmp_path / "p.csv")["a"].tolist() == [1.5, 2.25]
+    assert numbers(tmp_path / "p.csv")["a"] == [1.5, 2.25]
 
 
 def test_marks_of_missing_values(tmp_path):
-    (tmp_path / "t.csv").write_text("a, b\n1,?\nNA,2\n,3\nunknown,4\n")
-    frame = read_table(tmp_path / "t.csv")
-    assert frame["a"].isna().sum() == 3
-    assert frame["b"].isna().sum() == 1
+    (tmp_path / "t.csv").write_text("a, b\n1,?\nNA,2\n,3\nunknown,4\n2,5\n")
+    found = numbers(tmp_path / "t.csv")
+    np.testing.assert_array_equal(found["a"], [1, np.nan, np.nan, np.nan, 2])
+    np.testing.assert_array_equal(found["b"], [np.nan, 2, 3, 4, 5])
+
+
+def test_a_comma_at_the_end_of_every_row(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n1,2,\n3,4,\n5,6,\n")
+    assert numbers(tmp_path / "t.csv") == {"a": [1, 3, 5], "b": [2, 4, 6]}
+
+
+def test_what_a_column_is_does_not_depend_on_its_neighbours(tmp_path):
+    """A level is the same text in any chunk; one odd text spoils no other row."""
+    lines = [f"{code},{flag},{i}.5" for i, (code, flag) in enumerate(
+        [("1", "True"), ("2", "False"), ("01", "True"), ("x", "False")] * 20)]  # fmt: skip
+    (tmp_path / "t.csv").write_text("\n".join(["code,flag,size", *lines]))
+    encoder = TableEncoder().fit(read_table(tmp_path / "t.csv"))
+    assert [column.kind for column in encoder.columns_] == ["category", "category", "number"]
+    (tmp_path / "n.csv").write_text(
+        "code,flag,size\n1,True,1.5\n,dunno,<3\n2,True,2.5\n01,False,4\n"
+    )
+    with pytest.warns(UserWarning, match="size has texts such as '<3' among its numbers"):
+        whole = encoder.transform(read_table(tmp_path / "n.csv"))
+    with pytest.warns(UserWarning, match="among its numbers"):
+        parts = [encoder.transform(part) for part in read_chunks(tmp_path / "n.csv", rows=1)]
+    np.testing.assert_array_equal(whole, np.vstack(parts))
+    assert whole[0, encoder.features_.index("flag=True")] == 1
+    typed = pd.DataFrame(
+        {"code": [1.0, None, 2.0], "flag": [True, False, True], "size": [1.0, 2, 3]}
+    )
+    np.testing.assert_array_equal(encoder.transform(typed)[:, 1], whole[:3, 1])
+
+
+def test_a_column_of_numbers_that_holds_none():
+    encoder = TableEncoder().fit(pd.DataFrame({"a": [1.5, 2.5, 3.5]}))
+    with pytest.raises(TableError, match="'a' was numbers in training and holds none here"):
+        encoder.transform(pd.DataFrame({"a": ["1,5"] * 30}))
 
 
 @pytest.mark.parametrize(
@@ -144,6 +184,8 @@ def test_identifiers():
     encoder = TableEncoder().fit(frame)
     assert encoder.features_ == ["size", "x"]
     assert set(kinds(encoder).values()) == {"identifier"}
+    lipids = frame.rename(columns={"size": "lipid"})
+    assert TableEncoder().fit(lipids).features_ == ["lipid", "x"]
     kept = TableEncoder(keep=["counter"]).fit(frame)
     assert kept.features_ == ["counter", "size", "x"]
 
@@ -259,6 +301,41 @@ def test_saved_and_loaded(fitted, tmp_path):
     assert other.target_ == "outcome"
     other.save(tmp_path / "again.mbz")
     assert (tmp_path / "again.mbz").read_bytes() == (tmp_path / "m.mbz").read_bytes()
+
+
+def test_targets_that_look_missing(tmp_path):
+    rows = [f"{i % 7}.5,{(i * 3) % 5}.25,{'+-'[i % 2]}" for i in range(60)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,b,y", *rows, "1,2,", "3,4,NA"]))
+    quick = SDistClassifier(missing="impute", max_iter=5, n_averaged=1, random_state=0)
+    model = TableClassifier(quick).fit(read_table(tmp_path / "t.csv"), "y")
+    assert model.classes_.tolist() == ["+", "-"]
+    assert model.model_.class_count_.tolist() == [30, 30]
+
+
+def test_neighbours_are_named_by_their_place_in_the_table():
+    frame = mixed()
+    frame.loc[:9, "outcome"] = None
+    model = TableClassifier(SDistClassifier(missing="impute", random_state=0)).fit(frame, "outcome")
+    nearest = min(model.explain(frame.iloc[[40]])[0].neighbors, key=lambda n: n.squared_distance)
+    assert nearest.squared_distance == 0
+    assert frame["outcome"][nearest.row] == nearest.label
+    rows = frame.iloc[[nearest.row, 40]]
+    assert model.model_.pair_distance(model.encoded(rows[:1]), model.encoded(rows[1:]))[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("classes", "labels", "expected"),
+    [
+        ([False, True], ["true", "False", "maybe", 5, None], [1, 0, -1, -1, -1]),
+        ([0, 1], ["0", 1.0, 1.4, "x", "1.0"], [0, 1, -1, -1, 1]),
+        (["01", "1", "x"], ["01", 1, 1.0, "x", "2"], [0, 1, 1, 2, -1]),
+    ],
+)
+def test_labels_are_compared_exactly(classes, labels, expected):
+    from metricboost.tables._classifier import codes_of
+
+    found = codes_of(pd.Series(labels, dtype=object), np.array(classes))
+    assert found.tolist() == expected
 
 
 def test_targets():

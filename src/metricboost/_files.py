@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 from collections.abc import Iterator
@@ -13,10 +14,13 @@ from pathlib import Path
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A place beside a file to write to, which takes the file's place once all is written.
 
-    Where writing fails, nothing is left behind, and a file that was there stays as it was.
+    Where writing fails, nothing is left behind, and a file that was there stays as it was. A link
+    is followed; what is there and is no file, such as a device, is not replaced.
     """
-    path = Path(path)
-    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    path = Path(path).resolve()
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "is not a regular file", str(path))
+    unfinished = path.with_name(f".{secrets.token_hex(8)}.unfinished")
     try:
         yield unfinished
         with open(unfinished, "rb+") as stream:

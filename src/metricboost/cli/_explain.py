@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -92,9 +93,17 @@ def _row_content(row: int, explanation: RowExplanation) -> dict[str, Any]:
             for n in explanation.neighbors
         ],
         "reasons": [{"term": term, "amount": amount} for term, amount in explanation.reasons()],
-        "changes": [vars(change) for change in explanation.changes],
+        "changes": [{**vars(c), "value": _known(c.value)} for c in explanation.changes],
         "way": explanation.way,
     }  # fmt: skip
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _value(value: float) -> str:
+    return "a missing value" if math.isnan(value) else f"{value:.4g}"
 
 
 def _say_row(voice: Voice, row: int, explanation: RowExplanation) -> None:
@@ -116,7 +125,7 @@ def _say_row(voice: Voice, row: int, explanation: RowExplanation) -> None:
     for change in explanation.changes[:3]:
         voice.say(
             f"It would be {change.label!r} with {change.variable} = {change.new_value:.4g} in "
-            f"place of {change.value:.4g} ({change.deviations:+.1f} deviations)."
+            f"place of {_value(change.value)} ({change.deviations:+.1f} deviations)."
         )
     if not explanation.changes:
         voice.say("No change of a single variable would change that.")

@@ -32,7 +32,7 @@ class FitOptions:
 
 
 def run_fit(voice: Voice, data: Path, output: Path, options: FitOptions) -> None:
-    check_output(output)
+    check_output(output, data)
     frame = read_data(voice, data)
     check_columns(frame, (options.target, *options.drop, *options.keep))
     start = time.perf_counter()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +36,17 @@ def check_columns(frame: Any, names: tuple[str, ...]) -> None:
             raise WrongUsageError(unknown_column(name, frame.columns))
 
 
-def check_output(path: Path | None) -> None:
-    """A place to write to, before the work is done."""
-    if path is not None and not path.absolute().parent.is_dir():
-        raise WrongUsageError(f"{path}: there is no folder {path.absolute().parent}.")
-    if path is not None and path.is_dir():
-        raise WrongUsageError(f"{path} is a folder: give the name of a file.")
+def check_output(path: Path | None, *inputs: Path | None) -> None:
+    """A place to write to, before the work is done; never a file that is read."""
+    if path is None:
+        return
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        raise WrongUsageError(f"{path}: there is no folder {folder}.")
+    if not os.access(folder, os.W_OK):
+        raise WrongUsageError(f"{path}: the folder {folder} cannot be written to.")
+    if path.exists() and not path.is_file():
+        raise WrongUsageError(f"{path} is not a file: give the name of one.")
+    for source in inputs:
+        if source is not None and source.exists() and path.exists() and path.samefile(source):
+            raise WrongUsageError(f"{path} would be overwritten, and it is what is read.")

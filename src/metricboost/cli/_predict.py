@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from .._files import replacing
+from ..errors import TableError
 from ..tables import TableClassifier, read_chunks
+from ..tables._classifier import codes_of, has_label
 from ._console import Voice, WrongUsageError
 from ._models import check_columns, check_output, read_model
 
@@ -24,19 +25,26 @@ def run_predict(
     copy: tuple[str, ...],
     rows: int,
 ) -> None:
-    check_output(output)
+    check_output(output, data, model_path)
     if output is None and voice.as_json:
         raise WrongUsageError("--json needs --output: predictions and summary would be one stream.")
     model = read_model(model_path)
+    taken = {"prediction", *(f"p({name})" for name in model.classes_)} & set(copy)
+    if taken:
+        raise WrongUsageError(f"--copy {min(taken)}: the predictions have a column of that name.")
     done, right, known = 0, 0, 0
     with voice.hearing_warnings(), voice.working("classifying") as progress, _sink(output) as write:
         for frame in read_chunks(data, rows):
             check_columns(frame, copy)
+            if not len(frame):
+                continue
             found = _predicted(model, frame, copy)
             write(found)
             hits, labelled = _hits(model, frame, found)
             done, right, known = done + len(frame), right + hits, known + labelled
             progress(f"{done} rows classified")
+        if not done:
+            raise TableError(f"{data} has no rows.")
     summary = {"rows": done, "labelled": known, "error": 1 - right / known if known else None}
     voice.result({**summary, "output": str(output)})
     if output is not None:
@@ -62,9 +70,18 @@ def _hits(model: TableClassifier, frame: Any, found: Any) -> tuple[int, int]:
     """How many of the rows whose class is known are classified correctly."""
     if model.target_ not in frame.columns:
         return 0, 0
-    known = frame[model.target_].notna().to_numpy()
-    _, y = model.labelled(frame)
-    return int(np.sum(found["prediction"].to_numpy()[known] == y)), int(known.sum())
+    codes = codes_of(frame[model.target_], model.classes_)
+    strange = frame[model.target_][(codes < 0) & has_label(frame[model.target_])]
+    if len(strange):
+        example = str(strange.iloc[0])
+        warnings.warn(
+            f"{model.target_} has classes the model does not know, such as {example!r}: their rows "
+            "are not scored.",
+            stacklevel=2,
+        )
+    known = codes >= 0
+    right = found["prediction"].to_numpy()[known] == model.classes_[codes[known]]
+    return int(right.sum()), int(known.sum())
 
 
 @contextmanager

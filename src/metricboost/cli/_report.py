@@ -12,7 +12,7 @@ from ._models import check_output, read_data, read_model
 def run_report(
     voice: Voice, model_path: Path, data: Path | None, output: Path, title: str | None, show: bool
 ) -> None:
-    check_output(output)
+    check_output(output, data, model_path)
     model = read_model(model_path)
     frame = None if data is None else read_data(voice, data)
     name = title or f"{model.target_}: {model_path.stem}"

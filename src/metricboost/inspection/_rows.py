@@ -261,8 +261,8 @@ class _Explainer:
     def _changes(self, x: Float, label: Any) -> list[Change]:
         """The smallest change of each variable that changes the prediction."""
         variables = self.used[:VARIABLES]
-        low, high = self.table[:, variables].min(axis=0), self.table[:, variables].max(axis=0)
-        values = np.linspace(low, high, VALUES)  # a column for each variable
+        # A column for each variable.
+        values = np.stack([_values_of(self.table[:, j]) for j in variables], axis=1)
         tried = np.repeat(x[None], values.size, axis=0)
         place = np.tile(variables, VALUES)
         tried[np.arange(len(tried)), place] = values.ravel()
@@ -318,3 +318,12 @@ class _Explainer:
             warnings.filterwarnings("ignore", message="X does not have valid feature names")
             result: npt.NDArray[Any] = self.model.predict(X)
         return result
+
+
+def _values_of(column: Float) -> Float:
+    """So many values that a column can have: its own where they are few, whole where those are."""
+    own = np.unique(column)
+    if len(own) <= VALUES:
+        return np.resize(own, VALUES)  # repeated: a value may be tried twice
+    values: Float = np.linspace(own[0], own[-1], VALUES)
+    return np.rint(values) if (own % 1 == 0).all() else values

@@ -33,7 +33,7 @@ FORMAT = "metricboost"
 VERSION = 1
 MANIFEST = "manifest.json"
 #: Names and parameters; arrays are elsewhere.
-MOST_MANIFEST_BYTES = 2**23
+MOST_MANIFEST_BYTES = 2**24
 MOST_ARRAYS = 100_000
 #: Deflate cannot do better than this.
 MOST_RATIO = 1032
@@ -56,7 +56,7 @@ def write(
     plain = {name: _plain(name, array) for name, array in arrays.items()}
     declared = {name: _declaration(array) for name, array in plain.items()}
     manifest = {"format": FORMAT, "version": VERSION, "arrays": declared, **content}
-    text = json.dumps(manifest, allow_nan=False, indent=1).encode()
+    text = json.dumps(manifest, allow_nan=False).encode()
     if len(text) > MOST_MANIFEST_BYTES:
         raise ValueError(
             f"The names and parameters of this model take {len(text)} bytes; a model file holds "
@@ -135,6 +135,9 @@ def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     members = {info.filename: info for info in infos}
     if len(infos) > MOST_ARRAYS or len(members) != len(infos):
         raise ModelFileError("it has too many members, or one of them twice.")
+    # Other methods decode as much as they like, whatever length is asked for.
+    if any(info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for info in infos):
+        raise ModelFileError("it is compressed by a method that model files do not use.")
     return members
 
 

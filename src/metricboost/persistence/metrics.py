@@ -18,8 +18,13 @@ from .archive import Array
 from .records import Record
 from .writing import Arrays
 
+#: Bounds of what is read: no fit comes near them, and beyond them a small file takes long.
+MOST_FACTORS = 2**22
+MOST_DEGREE = 64
 
-def pack_metric(metric: SparseMetric, arrays: Arrays) -> dict[str, Any]:
+
+def pack_metric(metric: SparseMetric, arrays: Arrays, named: bool = True) -> dict[str, Any]:
+    """Where the names are known from elsewhere, they are left out: there may be 100,000."""
     return {
         "terms": pack_terms(metric.columns, arrays.below("terms")),
         **arrays.add_all(
@@ -29,14 +34,14 @@ def pack_metric(metric: SparseMetric, arrays: Arrays) -> dict[str, Any]:
         "stability": (
             None if metric.stability is None else arrays.add("stability", metric.stability)
         ),
-        "feature_names": metric.feature_names,
+        "feature_names": metric.feature_names if named else None,
         "imputation": _pack_imputation(metric.imputation, arrays),
         "gamma": metric.gamma,
         "clip": metric.clip,
     }  # fmt: skip
 
 
-def unpack_metric(record: Record) -> SparseMetric:
+def unpack_metric(record: Record, names: Sequence[str] | None = None) -> SparseMetric:
     center = record.numbers("center", None)
     n_columns = len(center)
     columns = unpack_terms(record.record("terms"), n_columns)
@@ -46,12 +51,12 @@ def unpack_metric(record: Record) -> SparseMetric:
     try:
         return SparseMetric(
             columns,
-            record.numbers("components", None, n_terms),
+            record.numbers("components", None if n_terms else 0, n_terms),
             center,
             _scales(record, "scale", n_columns),
             record.numbers("term_center", n_terms),
             _scales(record, "term_scale", n_terms),
-            record.texts("feature_names", n_features),
+            record.texts("feature_names", n_features) if record.has("feature_names") else names,
             record.numbers("diagonal", n_terms),
             imputation,
             record.optional_number("gamma"),
@@ -100,6 +105,8 @@ def unpack_terms(record: Record, n_columns: int) -> list[Term]:
     degrees = record.integers("degrees", None)
     # Each no larger than the sum may be: a sum of huge ones could wrap around.
     factors = record.integers("factors", None, below=n_columns)
+    if len(factors) > MOST_FACTORS or (degrees > MOST_DEGREE).any():
+        record.fail("degrees", "are beyond what a metric has")
     if (degrees < 1).any() or (degrees > len(factors)).any() or degrees.sum() != len(factors):
         record.fail("degrees", "do not add up to the factors")
     ends = np.cumsum(degrees)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from .._typing import Float
-from ..boosting.classes import members
 from ..engines import get_engine
 from ..errors import ModelFileError
 from ..estimators import SDist, SDistClassifier, SDistClassifierCV
@@ -99,7 +98,7 @@ def _pack_part(model: SDist, crossfit: int, arrays: Arrays) -> dict[str, Any]:
     """What one estimator has beyond what it shares."""
     packed = {
         "crossfit": crossfit,
-        "metric": pack_metric(model.metric_, arrays.below("metric")),
+        "metric": pack_metric(model.metric_, arrays.below("metric"), named=False),
         "variant": pack_variant(model._variant),
         "start_share": float(model.start_share_),
         "stability": arrays.add("stability", model.stability_),
@@ -115,7 +114,8 @@ def _unpack_part(
     crossfit = crossfits[record.integer("crossfit", 0, len(crossfits) - 1)]
     model._crossfit, model._training_rows = crossfit, numbers
     model._variant = unpack_variant(record.record("variant"))
-    model.metric_ = unpack_metric(record.record("metric"))
+    names = getattr(model, "feature_names_in_", None)
+    model.metric_ = unpack_metric(record.record("metric"), names)
     if model.metric_.n_features != model.n_features_in_:
         record.fail("metric", f"is not one of {model.n_features_in_} columns")
     if len(model.metric_.center) != crossfit.X.shape[1]:
@@ -241,7 +241,7 @@ def _unpack_rows(
     weight = rows.numbers("weight", len(labels))
     if not (weight > 0).all():
         rows.fail("weight", "has values that are not positive")
-    if len(members(labels)) != n_classes or not all(map(len, members(labels))):
+    if (np.bincount(labels, minlength=n_classes) == 0).any():
         rows.fail("labels", "have no row of some class")
     X = np.zeros((len(labels), n_columns))
     X[:, columns] = values

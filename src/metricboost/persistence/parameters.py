@@ -19,6 +19,8 @@ from .records import Record
 from .writing import Arrays
 
 OF_THE_MACHINE = ("engine", "device", "n_jobs", "verbose")
+#: Letters of all labels, each as long as the longest: NumPy's texts have one length.
+MOST_LETTERS = 2**24
 LABEL_TYPES = (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
     "float32", "float64", "str", "object",
@@ -105,6 +107,9 @@ def unpack_labels(record: Record) -> npt.NDArray[Any]:
     values = record.values.get("values")
     if not isinstance(values, list) or not all(map(_is_plain, values)) or len(values) < 2:
         record.fail("values", "are not two or more labels")
+    longest = max((len(value) for value in values if isinstance(value, str)), default=1)
+    if longest * len(values) > MOST_LETTERS:
+        record.fail("values", "are too long")
     try:
         classes = np.array(values, dtype=kind)
         increasing = bool((classes[1:] > classes[:-1]).all())

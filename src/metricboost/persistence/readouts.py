@@ -17,6 +17,7 @@ from .writing import Arrays
 RULES = {rule.__name__.lower(): rule for rule in (Margin, Hull, Votes, Kernel, Mixture)}
 #: Neighbours and components are counted; everything else of a rule is a positive number.
 COUNTS = ("k", "n_components")
+MOST_COUNTED = 10**6
 
 
 def pack_variant(variant: Variant) -> dict[str, Any]:
@@ -41,9 +42,9 @@ def unpack_rule(record: Record) -> Rule:
     kind = RULES[record.text("kind", tuple(RULES))]
     values = {
         field.name: (
-            record.integer(field.name, 1)
+            record.integer(field.name, 1, MOST_COUNTED)
             if field.name in COUNTS
-            else record.number(field.name, np.finfo(float).tiny)
+            else record.number(field.name, 1e-9, 1e9)
         )
         for field in fields(kind)
     }

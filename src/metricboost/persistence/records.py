@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import numpy as np
@@ -13,6 +14,8 @@ from ..errors import ModelFileError
 from .archive import Array
 
 #: The type of an array's entries by what they are.
+#: Readings of an array: one for its length, one for itself.
+MOST_USES = 2
 KINDS = {"numbers": "<f8", "integers": "<i8", "flags": "|b1"}
 
 
@@ -23,6 +26,7 @@ class Record:
     values: Any
     arrays: Mapping[str, Array]
     where: str = "model"
+    uses: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         if not isinstance(self.values, dict):
@@ -70,14 +74,15 @@ class Record:
         return self.integer(key, least) if self.has(key) else None
 
     def record(self, key: str) -> Record:
-        return Record(self.values.get(key), self.arrays, f"{self.where}.{key}")
+        return Record(self.values.get(key), self.arrays, f"{self.where}.{key}", self.uses)
 
     def records(self, key: str) -> list[Record]:
         value = self.values.get(key)
         if not isinstance(value, list):
             self.fail(key, "is not a list")
         return [
-            Record(item, self.arrays, f"{self.where}.{key}[{i}]") for i, item in enumerate(value)
+            Record(item, self.arrays, f"{self.where}.{key}[{i}]", self.uses)
+            for i, item in enumerate(value)
         ]
 
     def numbers(self, key: str, *shape: int | None) -> Array:
@@ -98,9 +103,13 @@ class Record:
         return self._array(key, "flags", shape)
 
     def _array(self, key: str, kind: str, shape: tuple[int | None, ...]) -> Array:
-        array = self.arrays.get(self.text(key))
+        name = self.text(key)
+        array = self.arrays.get(name)
         if array is None:
             self.fail(key, "names an array that is not in the file")
+        self.uses[name] += 1
+        if self.uses[name] > MOST_USES:  # a small file could otherwise unfold into a large model
+            self.fail(key, "names an array that is used elsewhere")
         fits = len(shape) == array.ndim and all(
             expected in (None, length) for expected, length in zip(shape, array.shape)
         )

@@ -43,4 +43,4 @@ def unpack_table_model(record: Record, max_bytes: int) -> TableClassifier:
 
 def _column(record: Record) -> Column:
     kind, levels = record.text("kind", KINDS), record.texts("levels")
-    return Column(record.text("name"), kind, tuple(levels))
+    return Column(record.text("name"), kind, tuple(levels), record.text("decimal", (".", ",")))

@@ -23,9 +23,10 @@ from .._typing import Float, Index
 from ..estimators._validation import check_table
 from ..inspection import ModelExplanation, explain_model
 from ..tables import TableClassifier
+from ..tables._classifier import has_label
 from ._charts import calibration_chart, network_chart, roc_chart
 from ._quality import interval, quality
-from ._rows import MOST_ROWS, rows_data
+from ._rows import MOST_ROWS, packed, rows_data
 from ._stages import ROWS, stages
 
 #: Variables, terms and links of a page.
@@ -93,31 +94,37 @@ def make_report(model: Any, X: Any = None, y: Any = None, title: str | None = No
     True
     """
     problems: list[Any] = []
+    numbers = None
     if isinstance(model, TableClassifier):
         problems = model.problems_
-        X, y = _of_table(model, X)
+        X, y, numbers = _of_table(model, X)
         model = model.model_
     with threadpool_limits(1, user_api="blas"):  # many small products: threads would only wait
-        page = _rendered(Summary(model, X, y, problems), title or "What the model has learned")
+        summary = Summary(model, X, y, problems, numbers)
+        page = _rendered(summary, title or "What the model has learned")
     return Report(page)
 
 
-def _of_table(model: TableClassifier, frame: Any) -> tuple[Any, Any]:
+def _of_table(model: TableClassifier, frame: Any) -> tuple[Any, Any, Index | None]:
+    """Rows, their classes where the target is there, and their places in the table."""
     if frame is None:
-        return None, None
-    if model.target_ not in frame.columns:
-        return model.encoded(frame), None
+        return None, None, None
+    if model.target_ not in frame.columns or not has_label(frame[model.target_]).any():
+        return model.encoded(frame), None, None
     rows, y = model.labelled(frame)
-    return model.encoded(rows), y
+    return model.encoded(rows), y, np.flatnonzero(has_label(frame[model.target_]))
 
 
 class Summary:
     """All numbers of a report."""
 
-    def __init__(self, model: Any, X: Any, y: Any, problems: list[Any]) -> None:
+    def __init__(
+        self, model: Any, X: Any, y: Any, problems: list[Any], numbers: Index | None = None
+    ) -> None:
         self.model = model
         self.best = getattr(model, "best_estimator_", model)
         self.problems = problems
+        self.numbers = numbers
         self.has_rows = len(self.best._crossfit.X) > 0
         self.X: Float | None = None
         self.labels: Index | None = None
@@ -174,7 +181,13 @@ class Summary:
             self.best, self.X[some], self.embedding[some], labels[some],
             self.probabilities[some], self.predicted[some],
         )  # fmt: skip
-        return {**data, "labelled": self.labels is not None}
+        numbers = np.arange(len(self.X)) if self.numbers is None else self.numbers
+        return {
+            **data,
+            "labelled": self.labels is not None,
+            "numbers": packed(numbers[some], "int32"),
+            "last": int(numbers[some][-1]),
+        }
 
     def stages(self) -> list[dict[str, Any]]:
         if not self.has_rows:
@@ -196,8 +209,11 @@ def _codes(y: Any, classes: npt.NDArray[Any]) -> Index:
 
 
 def _rendered(summary: Summary, title: str) -> str:
-    from jinja2 import Environment
-    from markupsafe import Markup
+    try:
+        from jinja2 import Environment
+        from markupsafe import Markup
+    except ImportError as error:
+        raise ImportError('The report needs jinja2: pip install "metricboost[report]".') from error
 
     here = files("metricboost.report")
     read = {
@@ -211,7 +227,7 @@ def _rendered(summary: Summary, title: str) -> str:
     return template.render(
         title=title, css=Markup(read["style.css"]), script=Markup(read["script.js"]),
         data=Markup(_embedded_json(data)), classes=classes, rows=rows, stages=staged,
-        with_errors=bool(staged) and staged[0]["error"] is not None,
+        has_rows=summary.has_rows, with_errors=bool(staged) and staged[0]["error"] is not None,
         staged_rows=0 if summary.X is None else min(len(summary.X), ROWS),
         left_out=0 if summary.X is None else max(0, len(summary.X) - MOST_ROWS),
         **_learned(summary), **_good(summary, classes), **_variables(summary), **_data(summary),

@@ -70,14 +70,14 @@ def rows_data(
     variables = _heaviest(model)
     data = {
         "n": len(X),
-        "points": _packed(_as_integers(points), "uint16"),
-        "labels": _packed(labels, "uint16"),
-        "predicted": _packed(predicted, "uint16"),
-        "probability": _packed(np.rint(255 * probabilities[np.arange(len(X)), predicted]), "uint8"),
+        "points": packed(_as_integers(points), "uint16"),
+        "labels": packed(labels, "uint16"),
+        "predicted": packed(predicted, "uint16"),
+        "probability": packed(np.rint(255 * probabilities[np.arange(len(X)), predicted]), "uint8"),
         "flat": bool(flat),
         "shares": projection.shares.round(3).tolist(),
         "variables": [model.metric_.feature_names[j] for j in variables],
-        "values": _packed(X[:, variables], "float32"),
+        "values": packed(X[:, variables], "float32"),
     }
     return {**data, **_reasons(model, X, embedding, predicted, probabilities)}
 
@@ -135,11 +135,11 @@ def _reasons(
     return {
         "explained": explained,
         "terms": [metric.name(term) for term in metric.columns],
-        "against": _packed(against, "uint16"),
-        "near": _packed(model._training_rows[np.stack([own, other], axis=1)], "int32"),
-        "distances": _packed(distances, "float32"),
-        "reasons": _packed(terms, "uint16" if n_terms < 2**16 else "int32"),
-        "amounts": _packed(amounts, "float32"),
+        "against": packed(against, "uint16"),
+        "near": packed(model._training_rows[np.stack([own, other], axis=1)], "int32"),
+        "distances": packed(distances, "float32"),
+        "reasons": packed(terms, "uint16" if n_terms < 2**16 else "int32"),
+        "amounts": packed(amounts, "float32"),
         "n_reasons": n_reasons,
     }  # fmt: skip
 
@@ -163,7 +163,7 @@ def _nearest_of(model: Any, embedding: Float, classes: Index) -> Index:
     return found
 
 
-def _packed(array: npt.ArrayLike, dtype: str) -> dict[str, str]:
+def packed(array: npt.ArrayLike, dtype: str) -> dict[str, str]:
     """A column as the page reads it: little-endian bytes, in base64."""
     values = np.ascontiguousarray(np.asarray(array), dtype=np.dtype(dtype).newbyteorder("<"))
     return {"type": dtype, "data": base64.b64encode(values.tobytes()).decode()}

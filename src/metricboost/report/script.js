@@ -50,6 +50,7 @@
     const near = unpacked(rows.near), distances = unpacked(rows.distances);
     const reasons = unpacked(rows.reasons), amounts = unpacked(rows.amounts);
     const order = Array.from({ length: rows.n }, (_, i) => i).sort((a, b) => points[2 * a] - points[2 * b]);
+    const numbers = unpacked(rows.numbers), place = new Map(Array.from(numbers, (number, i) => [number, i]));
     let chosen = -1, hovered = -1, places = [];
     const visible = (i) => !wrongOnly.checked || (rows.labelled && labels[i] !== predicted[i]);
     const shown = rows.labelled ? labels : predicted;
@@ -93,12 +94,12 @@
 
     const head = (i) => {
       const right = rows.labelled ? (labels[i] === predicted[i] ? ", correctly" : `, but is “${data.classes[labels[i]]}”`) : "";
-      return `Row ${i}: classified as “${data.classes[predicted[i]]}” (probability ${percent(probability[i] / 255)})${right}`;
+      return `Row ${numbers[i]}: classified as “${data.classes[predicted[i]]}” (probability ${percent(probability[i] / 255)})${right}`;
     };
 
     function explain(i) {
       chosen = i;
-      input.value = i;
+      input.value = numbers[i];
       said.replaceChildren(make("h3", head(i)));
       if (i < rows.explained) said.append(...why(i));
       else said.append(make("p", "Its reasons are not part of this page.", "note"));
@@ -165,8 +166,8 @@
       step(by);
     });
     input.addEventListener("change", () => {
-      const i = Number(input.value);
-      if (Number.isInteger(i) && i >= 0 && i < rows.n) explain(i);
+      const i = place.get(Number(input.value));
+      if (i !== undefined) explain(i);
     });
     wrongOnly.disabled = !rows.labelled;
     wrongOnly.addEventListener("change", draw);

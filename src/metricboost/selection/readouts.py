@@ -35,6 +35,10 @@ from ..engines import Engine
 CLOSEST = 1e-9
 #: Queries whose flats are computed at once: k x k systems for each, and the rows they are made of.
 BLOCK = 256
+#: Entries of all those systems at once.
+FLAT_ENTRIES = 2**22
+#: Rows whose kernel a support vector machine can hold: it has this number squared.
+MOST_KERNEL_ROWS = 30_000
 #: Flats are computed for this many classes of a query, the nearest by the margin; the others keep
 #: their margin, so they cannot win (a flat is never farther than the margin says). Where there are
 #: many classes that is several times less work; it changes few predictions.
@@ -217,8 +221,9 @@ def _hull_distances(
     found: dict[Rule, Float] = {rule: margins.copy() for rule in rules}
     for c, part in enumerate(near):
         chosen = np.flatnonzero((nearest_classes == c).any(axis=1))
-        for start in range(0, len(chosen), BLOCK):
-            block = chosen[start : start + BLOCK]
+        size = max(1, min(BLOCK, FLAT_ENTRIES // part.rows.shape[1] ** 2))
+        for start in range(0, len(chosen), size):
+            block = chosen[start : start + size]
             flats = _flats(part.only(block), rules)
             for rule, distances in zip(rules, flats):
                 found[rule][block, c] = distances
@@ -264,6 +269,11 @@ class _Machine:
 
     def __init__(self, training: Training, rule: Kernel) -> None:
         self._rows = training.rows
+        if len(self._rows) > MOST_KERNEL_ROWS:
+            raise ValueError(
+                f'classifier="kernel" holds the kernel of all pairs of rows: {len(self._rows)} are '
+                f"too many, {MOST_KERNEL_ROWS} the most."
+            )
         self._gamma = 1.0 / (rule.width * median_squared(training.rows))
         self._machine = SVC(C=rule.cost, kernel="precomputed")
         kernel = self._kernel(training.rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -18,6 +19,8 @@ from ._names import unknown_column
 #: A number with more different values than this, and in this share of the rows, is no class.
 MOST_CLASSES = 50
 MOST_CLASSES_SHARE = 0.05
+#: Texts of a target that say it is not known, in small letters.
+NO_LABEL = ("", "na", "nan", "nat", "<na>")
 
 
 class TableClassifier:
@@ -78,7 +81,7 @@ class TableClassifier:
             raise TableError(unknown_column(target, frame.columns))
         if target in self.drop:
             raise TableError(f"{target!r} is the target: it cannot be dropped.")
-        known = frame[target].notna()
+        known = has_label(frame[target])
         rows = frame[known]
         y = labels_of(rows[target], target)
         self.target_ = target
@@ -88,6 +91,10 @@ class TableClassifier:
             SDistClassifier(missing="impute", random_state=0) if self.model is None else self.model
         )
         self.model_ = base.fit(self.encoded(rows), y)
+        positions = np.flatnonzero(known)
+        for part in (self.model_, *getattr(self.model_, "estimators_", ())):
+            if hasattr(part, "_training_rows"):  # neighbours are named by their place in the table
+                part._training_rows = positions[part._training_rows]
         return self
 
     def _target_problems(self, known: Any) -> list[Problem]:
@@ -138,15 +145,16 @@ class TableClassifier:
             raise TableError(
                 f"The table has no column {self.target_!r}, the target: its rows cannot be scored."
             )
-        rows = frame[frame[self.target_].notna()]
-        y = as_classes(rows[self.target_], self.classes_)
-        strange = set(y.tolist()) - set(self.classes_.tolist())
-        if strange:
+        known = has_label(frame[self.target_])
+        rows = frame[known]
+        codes = codes_of(rows[self.target_], self.classes_)
+        if (codes < 0).any():
+            strange = rows[self.target_][codes < 0].iloc[0]
             raise TableError(
-                f"The target has the class {min(strange, key=str)!r}, which the model does not "
-                f"know: it was fitted with {_few(self.classes_.tolist())}."
+                f"The target has the class {str(strange)!r}, which the model does not know: it was "
+                f"fitted with {_few(self.classes_.tolist())}."
             )
-        return rows, y
+        return rows, self.classes_[codes]
 
     def explain(self, frame: Any = None, n_neighbors: int = 3) -> Any:
         """What was learned or, for given rows, why they are classified as they are."""
@@ -178,37 +186,59 @@ class TableClassifier:
         save(self, path, rows)
 
 
+def has_label(values: Any) -> npt.NDArray[np.bool_]:
+    """Where a target is known: texts such as "-" and "None" may be classes, NA is none."""
+    texts = values.astype(object).map(lambda value: str(value).strip().lower(), "ignore")
+    known: npt.NDArray[np.bool_] = (values.notna() & ~texts.isin(NO_LABEL)).to_numpy(dtype=bool)
+    return known
+
+
 def labels_of(values: Any, target: str) -> npt.NDArray[Any]:
-    """The classes of a target column: texts, whole numbers or yes and no."""
+    """The classes of a target column without gaps: texts, whole numbers or yes and no."""
     import pandas as pd
 
-    distinct = values.nunique()
-    if distinct < 2:
-        raise TableError(
-            f"The target {target!r} has one class only: there is nothing to tell apart."
-        )
-    numeric = pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
-    broken = numeric and bool((values.astype(float) % 1 != 0).any())
-    if numeric and (broken or distinct > max(MOST_CLASSES, MOST_CLASSES_SHARE * len(values))):
+    if pd.api.types.is_bool_dtype(values):
+        labels = values.to_numpy(dtype=bool)
+    else:
+        labels = _numbers_or_texts(values, target)
+    if len(np.unique(labels)) < 2:
+        raise TableError(f"The target {target!r} has one class only: nothing to tell apart.")
+    return labels
+
+
+def _numbers_or_texts(values: Any, target: str) -> npt.NDArray[Any]:
+    import pandas as pd
+
+    texts = values.astype(object).map(lambda value: str(value).strip())
+    if texts.str.fullmatch(r"0\d+").any():  # codes such as 007
+        return texts.to_numpy(dtype=str)
+    numbers = pd.to_numeric(texts, errors="coerce")
+    if numbers.isna().any():
+        return texts.to_numpy(dtype=str)
+    distinct = numbers.nunique()
+    most = max(MOST_CLASSES, MOST_CLASSES_SHARE * len(values))
+    if bool((numbers % 1 != 0).any()) or distinct > most:
         raise TableError(
             f"The target {target!r} is a number with {distinct} different values. metricboost "
             "tells classes apart and offers no regression: cut it into classes, such as low and "
             "high."
         )
-    if pd.api.types.is_bool_dtype(values):
-        return values.to_numpy(dtype=bool)
-    return values.to_numpy(dtype=np.int64) if numeric else values.astype(str).to_numpy(dtype=str)
+    return numbers.to_numpy(dtype=np.int64)
 
 
-def as_classes(values: Any, classes: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Labels in the type the classes have; what cannot be one stays as it is."""
-    if classes.dtype.kind in "U":
-        return values.astype(str).to_numpy(dtype=str)
-    try:
-        result: npt.NDArray[Any] = values.to_numpy().astype(classes.dtype)
-    except (ValueError, TypeError):
-        return values.astype(str).to_numpy(dtype=object)
-    return result
+def codes_of(values: Any, classes: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+    """The numbers of the classes that labels name, whatever type they have; -1 for none."""
+    known = {_name(label): code for code, label in enumerate(classes.tolist())}
+    codes = [known.get(_name(label), -1) for label in values.tolist()]
+    return np.array(codes, dtype=np.intp)
+
+
+def _name(label: Any) -> str:
+    """1, 1.0, "1" and "1.0" are one class, and so are True and "true"."""
+    text = str(label).strip()
+    if text.lower() in ("true", "false"):
+        return text.lower()
+    return text[:-2] if re.fullmatch(r"[+-]?\d+\.0", text) else text
 
 
 def _few(labels: Sequence[Any], most: int = 6) -> str:

@@ -7,6 +7,8 @@ Every decision that leaves something out, or takes it for something else, is wri
 from __future__ import annotations
 
 import re
+import warnings
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,10 +30,14 @@ NUMBER_SHARE = 0.9
 #: A column with more than this share of missing values is worth a remark.
 MANY_MISSING = 0.5
 MISSING_LEVEL = "(missing)"
+#: Texts that stand for a missing value, in small letters.
+MISSING_MARKS = frozenset((
+    "", "?", ".", "-", "*", "na", "n/a", "n.a.", "#n/a", "nan", "nat", "null", "none", "missing",
+    "(missing)", "unknown", "<na>",
+))  # fmt: skip
 
 IDENTIFIER_NAME = re.compile(
-    r"(^|[^a-z])(id|uuid|guid|index|key|rownum|row)($|[^a-z])|^unnamed: \d+$|[a-z](Id|ID)$",
-    re.IGNORECASE,
+    r"(?i:(^|[^a-z])(id|uuid|guid|index|key|rownum|row)($|[^a-z])|^unnamed: \d+$)|[a-z](Id|ID)$"
 )
 DATE = re.compile(
     r"""\s*(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T\s].*)?      # 2024-03-01, with a time
@@ -64,12 +70,14 @@ class Problem:
 class Column:
     """An input column: a number, or a category with levels that get a column of their own.
 
-    A category of two levels has one column, for the second of them.
+    A category of two levels has one column, for the second of them. Numbers that are texts have a
+    decimal point or comma.
     """
 
     name: str
     kind: str
     levels: tuple[str, ...] = ()
+    decimal: str = "."
 
     @property
     def features(self) -> list[str]:
@@ -133,8 +141,12 @@ class TableEncoder:
     def _set_columns(self, columns: Sequence[Column]) -> None:
         self.columns_ = list(columns)
         self.features_ = [name for column in columns for name in column.features]
-        if len(set(self.features_)) < len(self.features_):
-            raise TableError("Two columns would have the same name once text is encoded.")
+        twice = [name for name, count in Counter(self.features_).items() if count > 1]
+        if twice:
+            raise TableError(
+                f"Two columns would be called {twice[0]!r} once text is encoded: rename one, or "
+                "leave it out."
+            )
 
     def _refuse_dates(self, frame: Any, names: Sequence[str]) -> None:
         dates = [name for name in names if _is_date(frame[name])]
@@ -148,33 +160,35 @@ class TableEncoder:
 
     def _column(self, values: Any, name: str) -> Column | None:
         """What a column is; None where it is left out."""
-        self._remark_missing(values, name)
         if _is_numeric(values):
+            self._remark_missing(values, name)
             return self._number(values, name)
-        numbers = _as_numbers(values)
+        values = texts_of(values)
+        self._remark_missing(values, name)
         present = values.notna()
-        if present.any() and numbers[present].notna().mean() >= NUMBER_SHARE:
-            wrong = values[present & numbers.isna()].astype(str).unique()
+        if not present.any():
+            return Column(name, "number")
+        decimal, numbers = _best_numbers(values)
+        if numbers[present].notna().mean() >= NUMBER_SHARE:
+            wrong = values[present & numbers.isna()].unique()
             if len(wrong):
-                self._problem(
-                    "not a number", name,
-                    f"has {len(wrong)} texts such as {wrong[0]!r} among numbers: taken as missing.",
-                )  # fmt: skip
-            return self._number(numbers, name)
+                self._problem("not a number", name, _not_numbers(wrong))
+            return self._number(numbers, name, decimal)
         return self._category(values, name)
 
-    def _number(self, values: Any, name: str) -> Column | None:
+    def _number(self, values: Any, name: str, decimal: str = ".") -> Column | None:
         distinct = values.nunique()
         if distinct <= 1:
             self._problem("constant", name, "has one value only: it says nothing.")
         elif self._is_identifier(values, name, distinct):
             return None
-        return Column(name, "number")
+        return Column(name, "number", decimal=decimal)
 
     def _is_identifier(self, values: Any, name: str, distinct: int) -> bool:
         """Integers, each of them once, that count the rows or are called an id."""
-        whole = values.dtype.kind in "iu" and distinct == len(values) >= FEWEST_ROWS
-        if not whole or name in self.keep:
+        if not distinct == len(values) >= FEWEST_ROWS or name in self.keep:
+            return False
+        if values.dtype.kind not in "iu" and bool((values % 1 != 0).any()):
             return False
         counting = int(values.max()) - int(values.min()) == len(values) - 1
         if not counting and not IDENTIFIER_NAME.search(name):
@@ -183,7 +197,7 @@ class TableEncoder:
         return True
 
     def _category(self, values: Any, name: str) -> Column | None:
-        texts = values.dropna().astype(str)
+        texts = values.dropna()
         counts = texts.value_counts()
         if len(counts) > max(MOST_LEVELS, IDENTIFIER_SHARE * len(texts)) and name not in self.keep:
             self._problem("identifier", name, _identifier_message(name))
@@ -224,11 +238,28 @@ class TableEncoder:
 
     def _encoded(self, column: Column, values: Any) -> Float:
         if column.kind == "number":
-            numbers = values if _is_numeric(values) else _as_numbers(values)
+            numbers = values if _is_numeric(values) else self._parsed(column, texts_of(values))
             result = numbers.to_numpy(dtype=np.float64, na_value=np.nan)
             return np.where(np.isinf(result), np.nan, result)[:, None]
-        texts = values.astype(object).where(values.notna(), MISSING_LEVEL).astype(str)
+        texts = texts_of(values).astype(object)
+        texts = texts.where(texts.notna(), MISSING_LEVEL)
         return np.stack([(texts == level).to_numpy(dtype=float) for level in column.levels], axis=1)
+
+    def _parsed(self, column: Column, values: Any) -> Any:
+        """Texts of a column that was numbers in training; what is none is said, or refused."""
+        if not values.notna().any():
+            return values.astype(float)
+        numbers = _as_numbers(values, column.decimal)
+        wrong = values[values.notna() & numbers.isna()]
+        if len(wrong) >= FEWEST_ROWS and numbers.isna().all():
+            raise TableError(
+                f"Column {column.name!r} was numbers in training and holds none here, but texts "
+                f"such as {wrong.iloc[0]!r}."
+            )
+        said = any(p.column == column.name and p.kind == "not a number" for p in self.problems_)
+        if len(wrong) and not said:
+            warnings.warn(f"{column.name} {_not_numbers(wrong.unique())}", stacklevel=2)
+        return numbers
 
 
 def _identifier_message(name: str) -> str:
@@ -244,13 +275,45 @@ def _is_numeric(values: Any) -> bool:
     return bool(pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values))
 
 
-def _as_numbers(values: Any) -> Any:
-    """Texts as numbers, NaN where they are none; True and False among texts are 1 and 0."""
+def texts_of(values: Any) -> Any:
+    """Any column as stripped texts, NaN where missing; whole numbers are written without a point.
+
+    So a level is the same text whether it was read from a CSV file or had a type of its own.
+    """
     import pandas as pd
 
-    texts = values.astype(object)
-    flags = texts.map(lambda value: float(value) if isinstance(value, bool) else value)
-    return pd.to_numeric(flags, errors="coerce")
+    if pd.api.types.is_float_dtype(values) and bool((values.dropna() % 1 == 0).all()):
+        values = values.astype("Int64")
+    present = values.notna()
+    texts = values.astype(object).where(present).map(lambda value: str(value).strip(), "ignore")
+    return texts.where(~texts.str.lower().isin(MISSING_MARKS)) if present.any() else texts
+
+
+def _best_numbers(values: Any) -> tuple[str, Any]:
+    """Texts as numbers, with the decimal mark under which more of them are some.
+
+    Texts such as 007 are codes: then none is a number.
+    """
+    if values.str.fullmatch(r"0\d+", na=False).any():
+        return ".", values.map(lambda _: np.nan).astype(float)
+    found = {decimal: _as_numbers(values, decimal) for decimal in (".", ",")}
+    decimal = max(found, key=lambda mark: int(found[mark].notna().sum()))  # a point, if in doubt
+    return decimal, found[decimal]
+
+
+def _as_numbers(values: Any, decimal: str) -> Any:
+    """Texts as numbers, NaN where they are none; with a decimal comma, points part thousands."""
+    import pandas as pd
+
+    if decimal == ",":
+        fits = values.str.fullmatch(r"[+-]?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?", na=False)
+        plain = values.str.replace(".", "", regex=False).str.replace(",", ".", regex=False)
+        values = plain.where(fits)
+    return pd.to_numeric(values, errors="coerce")
+
+
+def _not_numbers(wrong: Sequence[str]) -> str:
+    return f"has texts such as {wrong[0]!r} among its numbers: taken as missing."
 
 
 def _is_date(values: Any) -> bool:

@@ -7,6 +7,7 @@ import gzip
 import os
 import re
 import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,8 +22,11 @@ DELIMITERS = ",;\t|"
 HEAD_BYTES = 2**16
 #: Rows of a chunk.
 CHUNK = 10_000
-#: Beyond what pandas takes for missing.
-MISSING_MARKS = ("?", ".", "-", "*", "(missing)", "missing", "unknown", "n.a.", "NaT")
+#: What readers raise on files that are not what their ending says.
+DAMAGE = (
+    ValueError, KeyError, TypeError, zipfile.BadZipFile, csv.Error, EOFError, zlib.error,
+    gzip.BadGzipFile,
+)  # fmt: skip
 
 
 def read_table(path: str | os.PathLike[str]) -> Any:
@@ -64,7 +68,7 @@ def read_chunks(path: str | os.PathLike[str], rows: int | None = CHUNK) -> Itera
         raise
     except UnicodeDecodeError as error:
         raise TableError(f"{path} is not UTF-8 text ({error}): save it as UTF-8.") from error
-    except (ValueError, KeyError, zipfile.BadZipFile, csv.Error, EOFError) as error:
+    except DAMAGE as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise TableError(f"{path} cannot be read as {kind}: {reason}") from error
 
@@ -91,21 +95,35 @@ def _refuse_twins(names: list[str], path: Path) -> None:
 
 
 def _csv(path: Path, rows: int | None) -> Iterator[Any]:
+    """Everything as text: what a column is must not depend on the rows that were read with it."""
     import pandas as pd
 
     head = _head(path)
-    delimiter, decimal = _dialect(head)
-    header = next(csv.reader(head.splitlines(), delimiter=delimiter, skipinitialspace=True))
-    _refuse_twins([name.strip() for name in header], path)  # pandas would rename one silently
+    delimiter = _delimiter(head)
+    _check_header(head, delimiter, path)
     options: dict[str, Any] = {
-        "sep": delimiter, "decimal": decimal, "encoding": "utf-8-sig",
-        "na_values": list(MISSING_MARKS), "skipinitialspace": True, "low_memory": False,
+        "sep": delimiter, "encoding": "utf-8-sig", "dtype": str, "keep_default_na": False,
+        "na_values": [""], "skipinitialspace": True, "index_col": False,
     }  # fmt: skip
     if rows is None:
         yield pd.read_csv(path, **options)
         return
     with pd.read_csv(path, chunksize=rows, **options) as reader:
         yield from reader
+
+
+def _check_header(head: str, delimiter: str, path: Path) -> None:
+    """No two columns of a name, and no more values in the first rows than there are names."""
+    lines = [line for line in head.splitlines() if line.strip()]
+    rows = list(csv.reader(lines[:50], delimiter=delimiter, skipinitialspace=True))
+    names = [name.strip() for name in rows[0]]
+    _refuse_twins(names, path)  # pandas would rename one silently
+    for row in rows[1:-1]:  # the last line may be cut
+        if any(value.strip() for value in row[len(names) :]):
+            raise TableError(
+                f"{path} cannot be read as CSV: a row has {len(row)} values, the header "
+                f"{len(names)} names."
+            )
 
 
 def _head(path: Path) -> str:
@@ -119,14 +137,12 @@ def _head(path: Path) -> str:
     return text.decode("utf-8-sig", errors="ignore")
 
 
-def _dialect(head: str) -> tuple[str, str]:
-    """The delimiter that divides the first line most, and the decimal point or comma."""
-    first = head.splitlines()[0]
-    delimiter = max(DELIMITERS, key=first.count)
-    if delimiter != ";":
-        return delimiter if delimiter in first else ",", "."
-    commas, points = len(re.findall(r"\d,\d", head)), len(re.findall(r"\d\.\d", head))
-    return delimiter, "," if commas > points else "."
+def _delimiter(head: str) -> str:
+    """What divides the first line most, outside quotes."""
+    first = next(line for line in head.splitlines() if line.strip())
+    bare = re.sub(r'"[^"]*"', "", first)
+    best = max(DELIMITERS, key=bare.count)
+    return best if best in bare else ","
 
 
 def _parquet(path: Path, rows: int | None) -> Iterator[Any]:
@@ -169,6 +185,7 @@ def _npz(path: Path, rows: int | None) -> Iterator[Any]:
         names = arrays["columns"] if "columns" in arrays else [f"x{j}" for j in range(X.shape[1])]
         frame = pd.DataFrame(X, columns=[str(name) for name in names])
         if "y" in arrays:
+            _refuse_twins([*frame.columns, "y"], path)
             frame["y"] = arrays["y"]
     for start in range(0, len(frame), rows or max(len(frame), 1)):
         yield frame.iloc[start : start + (rows or len(frame))].reset_index(drop=True)
