@@ -47,8 +47,8 @@ def save(model: Any, path: str | os.PathLike[str], rows: bool = True) -> None:
 def load(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Any:
     """Read a model file that ``save`` has written.
 
-    Loading runs no code from the file, reads no other file, and takes no more memory than the file
-    declares and ``max_bytes`` allows.
+    Loading runs no code from the file and reads no other file. Its arrays take no more memory than
+    the file declares and ``max_bytes`` allows; names and terms take a few times their size.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def load(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Any:
     -------
     SparseMetric, SDist, SDistClassifier, SDistClassifierCV or TableClassifier
         As it was saved. ``engine``, ``device``, ``n_jobs`` and ``verbose`` have their defaults, and
-        a search comes without its ``cv_results_``.
+        a search comes without its ``cv_results_``, its ``param_grid`` and its ``estimator``.
 
     Raises
     ------
