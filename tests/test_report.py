@@ -315,6 +315,16 @@ def test_light_and_dark(page):
     assert background() == before
 
 
+def test_paper_is_white(page):
+    dark = [{"name": "prefers-color-scheme", "value": "dark"}]
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print", "features": dark})
+    try:
+        colour = page.execute_script("return getComputedStyle(document.body).backgroundColor")
+        assert colour == "rgb(255, 255, 255)"
+    finally:
+        page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+
+
 def test_a_phone_needs_no_sideways_scrolling(page):
     size = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
     page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
