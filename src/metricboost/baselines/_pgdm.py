@@ -1,0 +1,229 @@
+"""``PGDM``: the global metric of Xing, Ng, Jordan and Russell (2002), also known as MMC.
+
+    minimise   sum over similar pairs of d^2      subject to   sum over dissimilar pairs of d >= 1
+
+over positive semi-definite W, with ``d^2 = delta' W delta``. The constraint sums distances, not
+their squares: with squares the optimum has rank one (``constraint="squared"``), because both sides
+are then linear in W.
+
+The first sum is ``trace(W A)``, A the scatter within the classes, so in coordinates where A is the
+identity the problem is to make the second sum, which is concave in W, as large as possible at
+trace 1. With W = L'L and the sum divided by the norm of L nothing constrains L any more, and
+L-BFGS solves it. A square L has no local optima that are not global ones. Pairs are visited in
+blocks; W is never projected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.optimize import minimize
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from .._typing import Float, Index
+from ._base import LinearMetricLearner, Solution, rooted
+from ._progress import Iterations
+
+#: Entries of a block of distances.
+BLOCK_ENTRIES = 2**22
+#: Pairs closer than this share of the typical distance count as so far apart: equal rows of
+#: different classes have no direction in which to part.
+CLOSEST = 1e-9
+
+
+class PGDM(LinearMetricLearner):
+    """Probability global distance metric learning (Xing et al. 2002; MMC).
+
+    Makes the squared distances between all rows of a class small while the distances between rows
+    of different classes sum to at least 1.
+
+    Parameters
+    ----------
+    diagonal : bool, default=False
+        Learn a weight for each column only.
+    constraint : {"distance", "squared"}, default="distance"
+        What is summed over dissimilar pairs: distances, as in the original, or their squares, as
+        the sDist paper prints it. The latter is solved by one generalised eigenvector, so the
+        metric has rank one; it is seldom better than no metric.
+    regularization : float, default=1e-6
+        Added to the scatter within the classes, relative to its mean eigenvalue: with fewer rows
+        than columns some direction has none, and the metric would be that direction alone.
+    max_iter : int, default=500
+    tol : float, default=1e-6
+        Stops where an iteration gains less than this, relatively.
+    verbose : int, default=0
+        1 shows a progress line.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        A factor L of the metric, ``W = L'L``.
+    objective_ : float
+        The sum of squared distances over similar pairs, where those over dissimilar pairs sum to 1.
+    n_iter_ : int
+    converged_ : bool
+    classes_, n_features_in_, feature_names_in_
+
+    References
+    ----------
+    E. P. Xing, A. Y. Ng, M. I. Jordan and S. Russell, "Distance metric learning, with application
+    to clustering with side-information", NIPS 2002.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from metricboost.baselines import PGDM
+    >>> X, y = load_iris(return_X_y=True)
+    >>> pgdm = PGDM().fit(X, y)
+    >>> pgdm.converged_
+    True
+    >>> pgdm.matrix().shape
+    (4, 4)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "diagonal": ["boolean"],
+        "constraint": [StrOptions({"distance", "squared"})],
+        "regularization": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        diagonal: bool = False,
+        constraint: str = "distance",
+        regularization: float = 1e-6,
+        max_iter: int = 500,
+        tol: float = 1e-6,
+        verbose: int = 0,
+    ) -> None:
+        self.diagonal = diagonal
+        self.constraint = constraint
+        self.regularization = regularization
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
+
+    def _solve(self, X: Float, labels: Index) -> Solution:
+        X = X - X.mean(axis=0)
+        similar = within_scatter(X, labels)
+        mean = np.trace(similar) / len(similar)
+        similar += self.regularization * (mean if mean > 0 else 1.0) * np.eye(len(similar))
+        if self.constraint == "squared":
+            return self._squared(X, labels, similar)
+        return self._distances(X, labels, similar)
+
+    def _squared(self, X: Float, labels: Index, similar: Float) -> Solution:
+        """One direction: the largest ratio of the two scatters."""
+        dissimilar = len(X) * X.T @ X - within_scatter(X, labels)
+        if self.diagonal:
+            ratio = np.diag(dissimilar) / np.diag(similar)
+            best = int(ratio.argmax())
+            direction = np.eye(len(ratio))[best] / np.sqrt(dissimilar[best, best])
+            return Solution(direction[None], float(1 / ratio[best]), 1, True)
+        values, vectors = eigh(dissimilar, similar, subset_by_index=[len(similar) - 1] * 2)
+        direction = vectors[:, 0] / np.sqrt(
+            values[0]
+        )  # similar-normalised: dissimilar is the value
+        return Solution(direction[None], float(1 / values[0]), 1, True)
+
+    def _distances(self, X: Float, labels: Index, similar: Float) -> Solution:
+        to_white = _whitening(similar, self.diagonal)
+        sums = DissimilarSums(X @ to_white, labels)
+        shape = (len(similar),) if self.diagonal else to_white.shape
+        start = np.ones(shape) if self.diagonal else np.eye(len(similar))
+        watch = Iterations("PGDM", self.max_iter) if self.verbose else None
+
+        def loss(flat: Float) -> tuple[float, Float]:
+            factor = flat.reshape(shape)
+            total, gradient = sums.diagonal(factor) if self.diagonal else sums.full(factor)
+            squared = float((factor**2).sum())
+            value = 0.5 * np.log(squared) - np.log(total)
+            return value, (factor / squared - gradient / total).ravel()
+
+        found = minimize(
+            loss, start.ravel(), jac=True, method="L-BFGS-B", callback=watch,
+            options={"maxiter": self.max_iter, "ftol": self.tol**2, "gtol": self.tol, "maxcor": 20},
+        )  # fmt: skip
+        factor = found.x.reshape(shape)
+        white = np.diag(factor) if self.diagonal else factor
+        total = (sums.diagonal(factor) if self.diagonal else sums.full(factor))[0]
+        components = rooted_factor(white @ to_white.T / total)
+        objective = float((factor**2).sum() / total**2)
+        return Solution(components, objective, max(1, int(found.nit)), bool(found.success))
+
+
+def within_scatter(X: Float, labels: Index) -> Float:
+    """``sum of (x_i - x_j)(x_i - x_j)'`` over the pairs of each class, each pair once."""
+    total = np.zeros((X.shape[1], X.shape[1]))
+    for c in range(int(labels.max()) + 1):
+        own = X[labels == c]
+        centred = own - own.mean(axis=0)
+        total += len(own) * centred.T @ centred
+    return total
+
+
+def _whitening(scatter: Float, diagonal: bool) -> Float:
+    """The matrix after which the scatter (or its diagonal) is the identity."""
+    if diagonal:
+        return np.diag(1 / np.sqrt(np.diag(scatter)))
+    values, vectors = np.linalg.eigh(scatter)
+    result: Float = vectors / np.sqrt(np.maximum(values, values[-1] * 1e-15))
+    return result
+
+
+def rooted_factor(factor: Float) -> Float:
+    """The same metric by an orthogonal factor, as long as its rank."""
+    return rooted(factor.T @ factor)
+
+
+class DissimilarSums:
+    """The sum of distances over pairs of different classes, and its gradient in the factor."""
+
+    def __init__(self, Z: Float, labels: Index) -> None:
+        order = np.argsort(labels, kind="stable")
+        self.Z = np.ascontiguousarray(Z[order])
+        counts = np.bincount(labels)
+        self.first = np.cumsum(counts)  # where the rows of the next classes begin
+        self.labels = labels[order]
+        self.floor = CLOSEST * float(np.sqrt((self.Z**2).sum() / max(len(Z), 1)))
+
+    def full(self, L: Float) -> tuple[float, Float]:
+        """For the distances between the rows of ``Z L'``."""
+        total, force = self._forces(self.Z @ L.T, float(np.abs(L).max()))
+        return total, force.T @ self.Z
+
+    def diagonal(self, weights: Float) -> tuple[float, Float]:
+        """For the distances between the rows of Z with its columns weighted."""
+        total, force = self._forces(self.Z * weights, float(np.abs(weights).max()))
+        return total, (force * self.Z).sum(axis=0)
+
+    def _forces(self, E: Float, scale: float) -> tuple[float, Float]:
+        """The sum of distances, and its derivative by every embedded row."""
+        squares = np.einsum("ij,ij->i", E, E)
+        force = np.zeros_like(E)
+        total = 0.0
+        floor = self.floor * scale
+        for rows, others in self._blocks():
+            squared = squares[rows, None] + squares[None, others] - 2 * (E[rows] @ E[others].T)
+            distance = np.sqrt(np.maximum(squared, floor**2))
+            total += float(distance.sum())
+            inverse = 1 / distance
+            force[rows] += inverse.sum(axis=1)[:, None] * E[rows] - inverse @ E[others]
+            force[others] += inverse.sum(axis=0)[:, None] * E[others] - inverse.T @ E[rows]
+        return total, force
+
+    def _blocks(self) -> Iterator[tuple[slice, slice]]:
+        """Rows of one class against all rows of later classes: each pair once."""
+        n, start = len(self.Z), 0
+        for end in self.first[:-1]:
+            step = max(1, BLOCK_ENTRIES // (n - int(end)))
+            for row in range(start, int(end), step):
+                yield slice(row, min(row + step, int(end))), slice(int(end), n)
+            start = int(end)

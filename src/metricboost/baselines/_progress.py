@@ -1,0 +1,20 @@
+"""The line that shows how an optimiser is getting on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..estimators._progress import Counter
+
+
+class Iterations:
+    """A callback of SciPy's ``minimize`` that counts."""
+
+    def __init__(self, what: str, most: int) -> None:
+        self._line = Counter(what)
+        self._most = most
+        self._done = 0
+
+    def __call__(self, _: Any) -> None:
+        self._done += 1
+        self._line(min(self._done, self._most), self._most)
