@@ -1,5 +1,19 @@
 """The methods the paper compares with, written to be used for their own sake."""
 
+from ._adapter import ComponentsMetric
+from ._base import LinearMetricLearner
+from ._boostmetric import BoostMetric
+from ._lmnn import LMNN
 from ._pgdm import PGDM
+from ._smllp import SMLlp
+from ._smlsm import SMLsm
 
-__all__ = ["PGDM"]
+__all__ = [
+    "LMNN",
+    "PGDM",
+    "BoostMetric",
+    "ComponentsMetric",
+    "LinearMetricLearner",
+    "SMLlp",
+    "SMLsm",
+]

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.base import _fit_context as fit_context
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
 
 from .._typing import Float, Index
-from ..estimators._validation import check_classes, check_table, check_training
+from ..estimators._validation import check_classes, check_table, check_training, column_names
+from ..metric import SparseMetric
+
+#: The least eigenvalue that a descent starts from, as a share of the largest.
+ABSENT = 1e-6
 
 
 @dataclass(frozen=True)
@@ -33,6 +40,9 @@ class LinearMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     The columns are taken as they are, so standardise them first where their scales differ.
     """
+
+    #: Whether ``max_iter`` is a limit that a solver should not meet.
+    _ends_early: ClassVar[bool] = True
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -55,12 +65,40 @@ class LinearMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         """
         X, y = check_training(self, X, y)
         self.classes_, labels = check_classes(self, y)
-        found = self._solve(X, labels)
+        with threadpool_limits(
+            1, user_api="blas"
+        ):  # SciPy's and NumPy's threads wait on each other
+            found = self._solve(X, labels)
         self.components_ = found.components
         self.objective_ = found.objective
         self.n_iter_ = found.n_iter
         self.converged_ = found.converged
+        self.metric_ = self._sparse_metric()
+        self._warn(found)
         return self
+
+    def _sparse_metric(self) -> SparseMetric:
+        """The metric over the columns that it uses."""
+        p = self.n_features_in_
+        used = np.flatnonzero((self.components_ != 0).any(axis=0))
+        return SparseMetric(
+            [(j,) for j in used], self.components_[:, used], np.zeros(p), np.ones(p),
+            np.zeros(len(used)), np.ones(len(used)), column_names(self, p),
+        )  # fmt: skip
+
+    def _warn(self, found: Solution) -> None:
+        name = type(self).__name__
+        if not self.components_.any():
+            warnings.warn(
+                f"{name} found no metric, all distances are zero: its penalty is too large, or "
+                "there is nothing to push apart.",
+                UserWarning, stacklevel=3,
+            )  # fmt: skip
+        elif self._ends_early and not found.converged:
+            warnings.warn(
+                f"{name} did not converge in {found.n_iter} iterations: raise max_iter, or tol.",
+                ConvergenceWarning, stacklevel=3,
+            )  # fmt: skip
 
     def _solve(self, X: Float, labels: Index) -> Solution:
         raise NotImplementedError
@@ -112,6 +150,30 @@ def _distance(components: Float, x: npt.ArrayLike, y: npt.ArrayLike) -> float:
 def rooted(matrix: Float) -> Float:
     """A factor L with L'L equal to a positive semi-definite matrix, its rows by weight."""
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
-    kept = values > values[-1] * len(values) * np.finfo(float).eps
+    kept = values > max(values[-1] * len(values) * np.finfo(float).eps, 0.0)
     result: Float = (np.sqrt(values[kept]) * vectors[:, kept]).T[::-1]
     return result
+
+
+def rooted_factor(factor: Float) -> Float:
+    """The same metric by an orthogonal factor, as long as its rank."""
+    _, values, vectors = np.linalg.svd(factor, full_matrices=False)
+    kept = values > values.max(initial=0.0) * len(values) * np.finfo(float).eps
+    result: Float = values[kept, None] * vectors[kept]
+    return result
+
+
+def square_root(W: Float) -> Float:
+    """A square factor with all directions in it: a descent could not bring back an absent one."""
+    values, vectors = np.linalg.eigh((W + W.T) / 2)
+    floor = ABSENT * max(float(values[-1]), np.finfo(float).tiny)
+    result: Float = (vectors * np.sqrt(np.maximum(values, floor))).T
+    return result
+
+
+def of_unit_size(X: Float) -> tuple[Float, float]:
+    """The rows about their mean, divided by their typical size, and that size."""
+    X = X - X.mean(axis=0)
+    size = float(np.abs(X).max())
+    unit = size * float(np.sqrt(((X / size) ** 2).mean())) if size > 0 else 1.0
+    return X / unit, unit

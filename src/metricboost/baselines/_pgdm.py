@@ -25,7 +25,7 @@ from scipy.optimize import minimize
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._typing import Float, Index
-from ._base import LinearMetricLearner, Solution, rooted
+from ._base import LinearMetricLearner, Solution, rooted_factor
 from ._progress import Iterations
 
 #: Entries of a block of distances.
@@ -176,11 +176,6 @@ def _whitening(scatter: Float, diagonal: bool) -> Float:
     values, vectors = np.linalg.eigh(scatter)
     result: Float = vectors / np.sqrt(np.maximum(values, values[-1] * 1e-15))
     return result
-
-
-def rooted_factor(factor: Float) -> Float:
-    """The same metric by an orthogonal factor, as long as its rank."""
-    return rooted(factor.T @ factor)
 
 
 class DissimilarSums:

@@ -74,11 +74,13 @@ def class_neighborhoods(
     k_same, k_other = affordable_neighbors(labels, k, multiclass)
     search = _of_each_class if multiclass == "coded" else _of_the_rest
     return Neighborhoods(
-        _of_the_same(engine, embedding, labels, k_same), search(engine, embedding, labels, k_other)
+        nearest_of_the_same(engine, embedding, labels, k_same),
+        search(engine, embedding, labels, k_other),
     )
 
 
-def _of_the_same(engine: Engine, embedding: Float, labels: Index, k: int) -> Rows:
+def nearest_of_the_same(engine: Engine, embedding: Float, labels: Index, k: int) -> Rows:
+    """The k nearest rows of the own class."""
     same = np.empty((len(labels), k), dtype=np.int32)
     for own in members(labels):
         rows = embedding[own]

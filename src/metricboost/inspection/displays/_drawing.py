@@ -7,6 +7,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from ...baselines import LinearMetricLearner
 from ...estimators import SDist, SDistClassifierCV
 from ...metric import SparseMetric
 
@@ -79,11 +80,12 @@ def check_model(model: Any) -> None:
     """Refuse what has no metric, and what is not fitted yet."""
     if isinstance(model, SparseMetric):
         return
-    if not isinstance(model, SDist | SDistClassifierCV):
+    if not isinstance(model, SDist | SDistClassifierCV | LinearMetricLearner):
         raise TypeError(
             f"model is a {type(model).__name__}, but must be an SDist, SDistClassifier, "
-            "SDistClassifierCV or SparseMetric: of a pipeline, give its last step; of a "
-            "TableClassifier, its model_ and the rows as encoded(frame)."
+            "SDistClassifierCV, SparseMetric or one of metricboost.baselines: of a pipeline, give "
+            "its last step; of a TableClassifier, its model_ and the rows as encoded(frame); of "
+            "another estimator with components_, a ComponentsMetric of it."
         )
     check_is_fitted(model)
 
@@ -95,6 +97,8 @@ def best_model(model: Any, why: str) -> Any:
         raise TypeError(
             f"model is a SparseMetric, which has no {why}: give the estimator it came from."
         )
+    if isinstance(model, LinearMetricLearner):
+        raise TypeError(f"model is a {type(model).__name__}, which has no {why}.")
     return model._best_model() if isinstance(model, SDistClassifierCV) else model
 
 

@@ -1,0 +1,289 @@
+"""``SMLlp``: sparse metrics from relative comparisons, after Rosales and Fung (2006).
+
+One triplet a row: j its nearest row of its own class and l its nearest of another. Two forms:
+
+``form="factor"``, as the sDist paper prints it, over L with ``W = L'L``:
+
+    sum of max(0, 1 + d^2(i, j) - d^2(i, l))  +  mu sum of |L_rs|
+
+The paper's constraint has no margin, and without one L = 0 is optimal: the margin is 1, as in
+SMLsm. The problem is not convex, and L = 0 is a local minimum always. L is the difference of two
+arrays that are not negative, whose sum the penalty then is, so that L-BFGS with bounds applies and
+zeros are exact.
+
+``form="dominant"``, the linear program of the original as far as it can be reconstructed:
+
+    sum of max(0, 1 + d^2(i, j) - d^2(i, l))  +  mu sum of |W_rs|
+
+over diagonally dominant W, which are positive semi-definite. These are the sums of the matrices vv'
+with ``v = e_r`` or ``v = e_r + e_s`` or ``v = e_r - e_s`` and weights that are not negative. There
+are p^2 of them, and few get a weight: HiGHS solves the program over some, its prices tell which
+others would help most, and these are added until none does. The prices also bound the optimum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.optimize import Bounds, linprog
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from .._typing import Float, Index
+from ..engines import get_engine
+from ._base import LinearMetricLearner, Solution, of_unit_size
+from ._descent import Objective, descend, sharp, widths
+from ._hinge import Comparisons, HingeLoss, losses_at_scales, nearest_comparisons
+from ._progress import Iterations
+
+#: The least weight of a penalty of share 1, where plain distances are no better than none.
+LEAST = 1e-3
+
+
+class SMLlp(LinearMetricLearner):
+    """Sparse metric learning via linear programming (Rosales and Fung).
+
+    Makes every row nearer to its nearest row of its class than to its nearest of another, by a
+    margin, with a metric of few entries.
+
+    Parameters
+    ----------
+    penalty : float, default=0.05
+        The weight mu of the absolute values, as a share: of the largest at which plain distances
+        are no worse than no metric at all (``form="factor"``), or of the least that makes the
+        metric zero (``form="dominant"``). `mu_` is the weight itself.
+    form : {"factor", "dominant"}, default="factor"
+        Over factors L, as in the sDist paper, or over diagonally dominant matrices W, a linear
+        program.
+    n_components : int, optional
+        The most rows of L; as many as columns by default. Not for ``form="dominant"``.
+    init : {"identity", "random"}, default="identity"
+        Where the search on L starts: plain distances (of the first principal components, where
+        n_components is less than the columns), or a random L.
+    max_iter : int, default=2000
+        Iterations on L, or linear programs.
+    tol : float, default=1e-3
+        How near the optimum to come, as a share of the objective; about, on L.
+    random_state : int, RandomState instance or None, default=None
+        For ``init="random"``.
+    verbose : int, default=0
+        1 shows a progress line.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        A sparse factor L of the metric, ``W = L'L``.
+    objective_ : float
+        The loss with hinges as they are, and the penalty.
+    mu_ : float
+        The weight of the penalty.
+    n_iter_ : int
+    converged_ : bool
+    metric_, classes_, n_features_in_, feature_names_in_
+
+    References
+    ----------
+    R. Rosales and G. Fung, "Learning sparse metrics via linear programming", KDD 2006.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from metricboost.baselines import SMLlp
+    >>> X, y = load_iris(return_X_y=True)
+    >>> (SMLlp(form="dominant", penalty=0.5).fit(X, y).matrix() != 0).any(axis=0)
+    array([False, False,  True,  True])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "penalty": [Interval(Real, 0, None, closed="neither")],
+        "form": [StrOptions({"factor", "dominant"})],
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "init": [StrOptions({"identity", "random"})],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        penalty: float = 0.05,
+        form: str = "factor",
+        n_components: int | None = None,
+        init: str = "identity",
+        max_iter: int = 2000,
+        tol: float = 1e-3,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.penalty = penalty
+        self.form = form
+        self.n_components = n_components
+        self.init = init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _solve(self, X: Float, labels: Index) -> Solution:
+        if self.form == "dominant" and self.n_components is not None:
+            raise ValueError('form="dominant" has no n_components: leave it None.')
+        X, unit = of_unit_size(X)
+        comparisons = nearest_comparisons(get_engine("auto"), X, labels)
+        watch = Iterations("SMLlp", self.max_iter) if self.verbose else None
+        if self.form == "dominant":
+            program = _Program.of(X, comparisons)
+            mu = self.penalty * program.largest_penalty()
+            self.mu_ = mu * unit**2
+            found = program.solved(mu, self.tol, self.max_iter, watch)
+        else:
+            loss = HingeLoss(X, comparisons)
+            start, mu = _scaled(loss, self._start(X), self.penalty)
+            self.mu_ = mu * unit
+            found = self._over_factor(loss, start, mu, watch)
+        return replace(found, components=found.components / unit)
+
+    def _start(self, X: Float) -> Float:
+        p = X.shape[1]
+        rank = p if self.n_components is None else min(self.n_components, p)
+        if self.init == "random":
+            random = check_random_state(self.random_state)
+            return np.asarray(random.normal(size=(rank, p)) / np.sqrt(p))
+        if rank == p:
+            return np.eye(p)
+        return np.asarray(np.linalg.svd(X, full_matrices=False)[2][:rank])
+
+    def _over_factor(self, loss: HingeLoss, L: Float, mu: float, watch: Any) -> Solution:
+        start = np.stack([np.maximum(L, 0.0), np.maximum(-L, 0.0)])
+        parts, n_iter = start, 0
+        for width, tol in widths(self.tol):
+            found = descend(
+                _with_absolute_values(loss, mu, width), parts, tol,
+                max(1, self.max_iter - n_iter), watch, bounds=Bounds(0, np.inf),
+            )  # fmt: skip
+            parts, n_iter = found.at if found.at.any() else start, n_iter + found.n_iter
+            exact = loss.values(parts[0] - parts[1], 0.0)[0] + mu * float(parts.sum())
+            # Smoothed hinges may make zero look better than it is: then on with narrower ones.
+            done = found.at.any() and sharp(exact, found.value, self.tol)
+            if done or not found.converged:
+                break
+        L = parts[0] - parts[1]
+        used = (L != 0).any(axis=1)
+        return Solution(L[used], exact, max(1, n_iter), found.converged)
+
+
+def _scaled(loss: HingeLoss, L: Float, penalty: float) -> tuple[Float, float]:
+    """L at its best scale, and the weight of the penalty.
+
+    A weight of share 1 is the largest at which some multiple of L is no worse than zero.
+    """
+    scales, losses = losses_at_scales(loss, L)
+    sizes = np.sqrt(scales) * float(np.abs(L).sum())
+    n = len(loss.comparisons.rows)
+    largest = max(float(((n - losses) / sizes).max()), LEAST * n / float(np.median(sizes)))
+    mu = penalty * largest
+    return L * np.sqrt(scales[int(np.argmin(losses + mu * sizes))]), mu
+
+
+def _with_absolute_values(loss: HingeLoss, weight: float, width: float) -> Objective:
+    """The loss and the penalty as functions of L's positive and negative parts."""
+
+    def objective(parts: Float) -> tuple[float, Float]:
+        value, gradient = loss.of_factor(parts[0] - parts[1], width)
+        penalised = np.stack([gradient, -gradient]) + weight
+        return value + weight * float(parts.sum()), penalised
+
+    return objective
+
+
+@dataclass(frozen=True)
+class _Rays:
+    """Vectors ``e_r + sign * e_s``; sign 0 is ``e_r`` alone."""
+
+    r: Index
+    s: Index
+    sign: Float
+
+    def values(self, D: Float) -> Float:
+        """``v'd`` for every row d of D and every ray."""
+        return np.asarray(D[:, self.r] + self.sign * D[:, self.s])
+
+    def costs(self) -> Float:
+        """The sum of the absolute values of vv'."""
+        return np.where(self.sign == 0, 1.0, 4.0)
+
+    def vectors(self, p: int) -> Float:
+        result = np.zeros((len(self.r), p))
+        every = np.arange(len(self.r))
+        result[every, self.r] = 1.0
+        np.add.at(result, (every, self.s), self.sign)
+        return result
+
+    def joined(self, other: _Rays) -> _Rays:
+        return _Rays(
+            np.concatenate([self.r, other.r]), np.concatenate([self.s, other.s]),
+            np.concatenate([self.sign, other.sign]),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Program:
+    """The linear program: differences to the near and to the far row of every triplet."""
+
+    near: Float
+    far: Float
+
+    @classmethod
+    def of(cls, X: Float, comparisons: Comparisons) -> _Program:
+        targets = comparisons.targets[comparisons.rows, 0]
+        rows = X[comparisons.rows]
+        return cls(rows - X[targets], rows - X[comparisons.others])
+
+    def largest_penalty(self) -> float:
+        """The least weight at which the zero matrix is optimal: no ray is worth its cost."""
+        return max(float(self._worth(np.ones(len(self.near)))[0].max()), np.finfo(float).tiny)
+
+    def _worth(self, prices: Float) -> tuple[Float, _Rays]:
+        """What each ray gains at these prices of the comparisons, for a unit of its cost."""
+        S = (self.far.T * prices) @ self.far - (self.near.T * prices) @ self.near
+        p = len(S)
+        diagonal, (r, s) = np.diag(S), np.triu_indices(p, 1)
+        sign = np.where(S[r, s] > 0, 1.0, -1.0)  # the better of the two
+        both = diagonal[r] + diagonal[s] + 2 * sign * S[r, s]
+        alone = np.arange(p)
+        rays = _Rays(alone, alone, np.zeros(p)).joined(_Rays(r, s, sign))
+        return np.concatenate([diagonal, both / 4]), rays
+
+    def solved(self, weight: float, tol: float, max_iter: int, watch: Any) -> Solution:
+        p = self.near.shape[1]
+        alone = np.arange(p)
+        rays, n_iter, bound, converged = _Rays(alone, alone, np.zeros(p)), 0, 0.0, False
+        while n_iter < max_iter and not converged:
+            weights, objective, prices = self._over(rays, weight)
+            worth, candidates = self._worth(prices)
+            # Prices scaled until no ray is worth more than it costs bound the optimum from below.
+            bound = max(bound, float(prices.sum()) / max(1.0, float(worth.max()) / weight))
+            n_iter, converged = n_iter + 1, objective - bound <= tol * objective
+            if watch is not None:
+                watch(weights)
+            held = weights > 0
+            best = np.argsort(-worth, kind="stable")[:p]
+            best = best[worth[best] > weight]
+            fresh = _Rays(candidates.r[best], candidates.s[best], candidates.sign[best])
+            kept = _Rays(rays.r[held], rays.s[held], rays.sign[held])
+            rays = kept.joined(fresh)
+        factor = np.sqrt(weights[held])[:, None] * kept.vectors(p)
+        return Solution(factor, objective, n_iter, converged)
+
+    def _over(self, rays: _Rays, weight: float) -> tuple[Float, float, Float]:
+        """The program over some rays: their weights, the objective, and the prices."""
+        gains = rays.values(self.far) ** 2 - rays.values(self.near) ** 2
+        # The dual: a price of at most 1 for every comparison, a constraint for every ray.
+        found = linprog(
+            -np.ones(len(gains)), A_ub=gains.T, b_ub=weight * rays.costs(), bounds=(0, 1),
+            method="highs",
+        )  # fmt: skip
+        return np.maximum(-found.ineqlin.marginals, 0.0), -float(found.fun), found.x

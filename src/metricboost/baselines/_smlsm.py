@@ -1,0 +1,172 @@
+"""``SMLsm``: sparse metric learning via smooth optimisation, of Ying, Huang and Campbell (2009).
+
+    sum of max(0, 1 + d^2(i, j) - d^2(i, l))  +  mu |W|_(2,1)      d^2 = delta' U' W U delta
+
+over positive semi-definite W and orthonormal U, with one triplet a row: j its nearest row of its
+own class and l its nearest of another. ``|W|_(2,1)`` is the sum of the norms of W's columns.
+
+The norm asks for few columns of W, but those are columns after the rotation U, and the best U is
+the one that makes W diagonal: the minimum over U is the trace of the metric U'WU. So what is
+learned has **low rank, and all columns of the table in it**. With ``rotate=False`` (U = I) the norm
+does what it seems to do: columns of the table drop out.
+
+Hinges are smoothed as in Nesterov's method (`_hinge`). The problem is convex in the metric, and the
+last word is always with accelerated proximal gradient steps on it (`_convex`), which find exact
+ranks and columns; with the trace, L-BFGS on a factor leads there quickly.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval
+
+from .._typing import Float, Index
+from ..engines import get_engine
+from ._base import LinearMetricLearner, Solution, of_unit_size, rooted, square_root
+from ._convex import ColumnPenalty, TracePenalty, minimise_over_cone
+from ._descent import Objective, descend, sharp, widths
+from ._hinge import HingeLoss, best_scale, nearest_comparisons
+from ._progress import Iterations
+
+#: Iterations on the factor before the convex steps, at each width.
+ON_FACTOR = 500
+
+
+class SMLsm(LinearMetricLearner):
+    """Sparse metric learning via smooth optimisation (Ying, Huang and Campbell).
+
+    Makes every row nearer to its nearest row of its class than to its nearest of another, by a
+    margin, with a metric of low rank, or of few columns.
+
+    Parameters
+    ----------
+    penalty : float, default=0.05
+        The weight mu of the norm, as a share of the least that makes the metric zero. Between 0 and
+        1; `mu_` is the weight itself.
+    rotate : bool, default=True
+        Whether the columns may be rotated first, as in the original: the metric then has few
+        dimensions, but uses all columns. Without, it uses few columns.
+    max_iter : int, default=2000
+    tol : float, default=0.01
+        How near the optimum to come, about, as a share of the objective.
+    random_state : int, RandomState instance or None, default=None
+        Not used: nothing is left to chance. Here so that learners can be exchanged.
+    verbose : int, default=0
+        1 shows a progress line.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (rank, n_features)
+        A factor L of the metric, ``W = L'L``.
+    objective_ : float
+        The loss with hinges as they are, and the norm.
+    mu_ : float
+        The weight of the norm.
+    n_iter_ : int
+    converged_ : bool
+    metric_, classes_, n_features_in_, feature_names_in_
+
+    References
+    ----------
+    Y. Ying, K. Huang and C. Campbell, "Sparse metric learning via smooth optimization", NIPS 2009.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from metricboost.baselines import SMLsm
+    >>> X, y = load_iris(return_X_y=True)
+    >>> len(SMLsm().fit(X, y).components_) < 4
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "penalty": [Interval(Real, 0, 1, closed="neither")],
+        "rotate": ["boolean"],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        penalty: float = 0.05,
+        rotate: bool = True,
+        max_iter: int = 2000,
+        tol: float = 0.01,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.penalty = penalty
+        self.rotate = rotate
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _solve(self, X: Float, labels: Index) -> Solution:
+        X, unit = of_unit_size(X)
+        loss = HingeLoss(X, nearest_comparisons(get_engine("auto"), X, labels))
+        mu, p = self.penalty * largest_penalty(loss), X.shape[1]
+        self.mu_ = mu * unit**2
+        norm = TracePenalty(mu) if self.rotate else ColumnPenalty(mu, p)
+        W, n_iter, converged = self._minimised(loss, norm)
+        if not self.rotate:
+            W = _without_small_columns(W, 0.1 * self.tol)
+        objective = loss.of_matrix(W, 0.0)[0] + norm(W)
+        return Solution(rooted(W) / unit, objective, n_iter, converged)
+
+    def _minimised(
+        self, loss: HingeLoss, norm: TracePenalty | ColumnPenalty
+    ) -> tuple[Float, int, bool]:
+        """Narrower and narrower hinges: on the factor where that is possible, then on W."""
+        watch = Iterations(type(self).__name__, self.max_iter) if self.verbose else None
+        p, n_iter = loss.X.shape[1], 0
+        scale = best_scale(loss, np.eye(p), norm(np.eye(p)))
+        W = scale * np.eye(p)
+        for width, tol in widths(self.tol):
+            left = self.max_iter - n_iter
+            if self.rotate:
+                lead = descend(_with_squares(loss, norm.weight, width), square_root(W), tol,
+                               min(left, ON_FACTOR), watch)  # fmt: skip
+                W, left = lead.at.T @ lead.at, max(1, left - lead.n_iter)
+                n_iter += lead.n_iter
+            found = minimise_over_cone(
+                partial(loss.of_matrix, width=width), norm, W, tol, left, watch
+            )
+            W, n_iter = found.at, n_iter + found.n_iter
+            exact = loss.of_matrix(W, 0.0)[0] + norm(W)
+            if not found.converged or sharp(exact, found.value, self.tol):
+                break
+        return W, n_iter, found.converged
+
+
+def largest_penalty(loss: HingeLoss) -> float:
+    """The least weight of the trace at which the zero matrix is optimal.
+
+    There all hinges are 1, and no direction may gain more than it costs.
+    """
+    p = loss.X.shape[1]
+    gradient = loss.of_matrix(np.zeros((p, p)), 1e-12)[1]
+    return max(float(-np.linalg.eigvalsh(gradient)[0]), np.finfo(float).tiny)
+
+
+def _with_squares(loss: HingeLoss, weight: float, width: float) -> Objective:
+    """The loss and the trace as functions of a factor: the trace is its sum of squares."""
+
+    def objective(L: Float) -> tuple[float, Float]:
+        value, gradient = loss.of_factor(L, width)
+        return value + weight * float((L**2).sum()), gradient + 2 * weight * L
+
+    return objective
+
+
+def _without_small_columns(W: Float, share: float) -> Float:
+    """Columns and rows of next to no norm set to zero: what is left is positive still."""
+    norms = np.sqrt((W**2).sum(axis=1))
+    kept = norms > share * norms.max(initial=0.0)
+    return np.where(kept[:, None] & kept, W, 0.0)
