@@ -27,8 +27,11 @@ from sklearn.metrics import (
     log_loss,
     roc_auc_score,
 )
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
 from threadpoolctl import threadpool_limits
+
+from metricboost.baselines import LinearMetricLearner
 
 from . import models
 from .rivals import NotAvailableError
@@ -95,6 +98,7 @@ def measure(model: BaseEstimator, split: Split, limit: float = math.inf) -> Row:
             **seconds,
             **scores(model, split),
             **variables(model, split),
+            **rank(model),
             **chosen(model),
         }
 
@@ -104,9 +108,10 @@ def timed_fit(model: BaseEstimator, split: Split, limit: float) -> Row:
     if math.isfinite(limit):
         most = math.ceil(time.process_time() + limit)
         resource.setrlimit(resource.RLIMIT_CPU, (most, hard))
-    cpu, wall = _cpu_seconds(), time.perf_counter()
+    cpu, wall, memory = _cpu_seconds(), time.perf_counter(), _peak_megabytes()
     model.fit(split.X_train, split.y_train)
     seconds = {"cpu_seconds": _cpu_seconds() - cpu, "seconds": time.perf_counter() - wall}
+    seconds["megabytes"] = _peak_megabytes() - memory
     resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
     return seconds
 
@@ -115,6 +120,12 @@ def _cpu_seconds() -> float:
     """Of this process and of those that it waited for."""
     used = os.times()
     return used.user + used.system + used.children_user + used.children_system
+
+
+def _peak_megabytes() -> float:
+    """The most memory that this process, or one that it waited for, has had."""
+    kinds = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    return max(resource.getrusage(kind).ru_maxrss for kind in kinds) / 1024
 
 
 def scores(model: BaseEstimator, split: Split) -> Row:
@@ -158,7 +169,10 @@ def _importances(
         if hasattr(part, "pairs_"):  # the pair screening
             return None, np.isin(np.arange(p), np.ravel(part.pairs_))
     final = _parts(model)[-1]
+    linear = _linear_map(model)
     values = getattr(final, "feature_importances_", None)
+    if linear is not None and linear.shape[1] == p:
+        values = (linear**2).sum(axis=0)
     if values is None and hasattr(final, "coef_"):
         values = np.abs(final.coef_).sum(axis=0)
     if values is None or len(values) != p:
@@ -166,8 +180,27 @@ def _importances(
     return np.asarray(values, dtype=np.float64), np.asarray(values) > 0
 
 
+def rank(model: BaseEstimator) -> Row:
+    """Dimensions of the metric."""
+    linear = _linear_map(model)
+    if linear is not None:
+        return {"rank": int(np.linalg.matrix_rank(linear)) if linear.size else 0}
+    metric = getattr(_parts(model)[-1], "metric_", None)
+    return {} if metric is None else {"rank": metric.rank}
+
+
+def _linear_map(model: BaseEstimator) -> npt.NDArray[np.float64] | None:
+    """The factor of a linear metric among the parts."""
+    for part in _parts(model):
+        if isinstance(part, LinearMetricLearner):
+            return part.components_
+    return None
+
+
 def _parts(model: BaseEstimator) -> list[BaseEstimator]:
-    """The steps of a pipeline in order, also of one inside another."""
+    """The steps of a pipeline in order, also of one inside another, or of the best of a search."""
+    if isinstance(model, GridSearchCV):
+        return _parts(model.best_estimator_)
     if isinstance(model, Pipeline):
         return [part for _, step in model.steps for part in _parts(step)]
     return [model]
@@ -175,6 +208,8 @@ def _parts(model: BaseEstimator) -> list[BaseEstimator]:
 
 def chosen(model: BaseEstimator) -> Row:
     """What tuning chose."""
+    if isinstance(model, GridSearchCV):
+        return {"best_params": dict(model.best_params_), "one_fit_seconds": model.refit_time_}
     final = _parts(model)[-1]
     if hasattr(final, "best_params_"):
         return {"best_params": dict(final.best_params_)}

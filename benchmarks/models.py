@@ -71,6 +71,7 @@ MODELS: dict[str, Callable[[], BaseEstimator]] = {
     "NCA": rivals.nca,
     "LMNN": rivals.lmnn,
     "LFDA": rivals.lfda,
+    **{f"{name}, tuned": partial(rivals.paper_rival, name) for name in rivals.GRIDS},
     "RBF-SVM": rivals.svm,
     "RBF-SVM, AUC": partial(rivals.svm, scoring="roc_auc", class_weight="balanced"),
     "L1 logistic": rivals.l1_logistic,

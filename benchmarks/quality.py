@@ -27,6 +27,7 @@ from . import tables
 from .cells import Cell, Row, read, run, write
 from .models import MODELS
 from .report import collect, print_blocks, print_markdown, print_matrix, print_verdicts
+from .rivals import GRIDS
 
 CONTEXT = mp.get_context("forkserver")  # the imports are paid once
 CONTEXT.set_forkserver_preload(["benchmarks.cells"])
@@ -75,6 +76,10 @@ STUDY = {
         (*tables.MULTICLASS,),
         ("defaults", "coded", "3-NN", "NCA", "LMNN", "LFDA"),
         rivals=("3-NN", "NCA", "LMNN", "LFDA"),
+    ),
+    "rivals": TableSet(
+        ("Ionosphere", "SECOM", "Madelon"),
+        ("3-NN", *(f"{name}, tuned" for name in GRIDS), "defaults", "tuned"),
     ),
     "simulated": TableSet(
         (*tables.SIMULATED, *tables.BLURRED),

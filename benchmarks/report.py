@@ -29,7 +29,10 @@ COLUMNS = [
     ("variables", "variables", ".1f"),
     ("on true", "share_relevant", ".2f"),
     ("found", "found", ".1f"),
+    ("rank", "rank", ".1f"),
     ("fit s", "cpu_seconds", ".2f"),
+    ("one fit s", "one_fit_seconds", ".2f"),
+    ("MB", "megabytes", ".0f"),
 ]
 
 

@@ -317,7 +317,7 @@ def test_entries_fall_with_the_penalty_of_smllp(form):
 # --- metrics
 
 
-def test_pgdm_keeps_its_constraint_diagonal():
+def test_pgdm_keeps_its_constraint():
     X, y = problem(0, n=60, n_classes=3)
     for diagonal in (False, True):
         for constraint in ("distance", "squared"):
@@ -401,6 +401,11 @@ def test_a_random_start_leads_to_the_same_metric_where_the_problem_is_convex():
     X, y = problem(3)
     a, b = (LMNN(init="random", random_state=s, tol=1e-6).fit(X, y) for s in (0, 1))
     assert_allclose(a.objective_, b.objective_, rtol=1e-4)
+
+
+def test_they_can_be_exchanged():
+    for kind in (PGDM, LMNN, SMLsm, SMLlp, BoostMetric):
+        assert {"max_iter", "random_state", "verbose"} <= set(kind().get_params())
 
 
 def test_they_help_nearest_neighbours():

@@ -43,6 +43,8 @@ class LinearMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     #: Whether ``max_iter`` is a limit that a solver should not meet.
     _ends_early: ClassVar[bool] = True
+    #: One, unless products are large: SciPy's and NumPy's threads wait on each other.
+    _blas_threads: ClassVar[int | None] = 1
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -50,7 +52,7 @@ class LinearMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         tags.classifier_tags = ClassifierTags(multi_class=True)
         return tags
 
-    @fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any) -> LinearMetricLearner:
         """Learn the metric.
 
@@ -82,7 +84,7 @@ class LinearMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         p = self.n_features_in_
         used = np.flatnonzero((self.components_ != 0).any(axis=0))
         return SparseMetric(
-            [(j,) for j in used], self.components_[:, used], np.zeros(p), np.ones(p),
+            [(int(j),) for j in used], self.components_[:, used], np.zeros(p), np.ones(p),
             np.zeros(len(used)), np.ones(len(used)), column_names(self, p),
         )  # fmt: skip
 

@@ -154,7 +154,7 @@ class _Triplets:
         """The largest eigenvalue of the weighted sum over the triplets, and its vector."""
         n, p = self.X.shape
         rows = np.repeat(np.arange(n), self.other.shape[1])
-        pairs = Comparisons(self.same, rows, self.other.ravel())
+        pairs = Comparisons(self.same, rows, self.other.ravel().astype(np.intp))
         laplacian = pairs.laplacian(-weights.sum(axis=2), weights.sum(axis=1).ravel())
         if p <= DENSE:
             values, vectors = np.linalg.eigh(self.X.T @ (laplacian @ self.X))

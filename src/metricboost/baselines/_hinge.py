@@ -64,7 +64,7 @@ class Comparisons:
             left, right = int(high[part].min()), int(high[part].max()) + 1
             products = E[start : start + BLOCK_ROWS] @ E[left:right].T
             squared[part] -= 2 * products[low[part] - start, high[part] - left]
-        result = np.empty_like(squared)
+        result: Float = np.empty_like(squared)
         result[order] = np.maximum(squared, 0.0)
         return result
 
@@ -77,7 +77,7 @@ class Comparisons:
 
     def _target_pairs(self) -> tuple[Index, Index]:
         n, k = self.targets.shape
-        return np.repeat(np.arange(n), k), self.targets.ravel()
+        return np.repeat(np.arange(n), k), self.targets.ravel().astype(np.intp)
 
     def laplacian(self, near: Float, far: Float) -> csr_array:
         """``sum of w (e_i - e_j)(e_i - e_j)'`` over targets and pairs, n x n."""
@@ -98,7 +98,7 @@ def nearest_comparisons(engine: Engine, X: Float, labels: Index, k: int = 1) -> 
     """Each row with its k nearest of its class against its k nearest of the others."""
     near = class_neighborhoods(engine, X, labels, k)
     rows = np.repeat(np.arange(len(X)), near.other.shape[1])
-    return Comparisons(near.same, rows, near.other.ravel())
+    return Comparisons(near.same, rows, near.other.ravel().astype(np.intp))
 
 
 def _of_pairs(A: Float, B: Float, i: Index, j: Index) -> Float:

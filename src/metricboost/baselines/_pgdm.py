@@ -55,6 +55,8 @@ class PGDM(LinearMetricLearner):
     max_iter : int, default=500
     tol : float, default=1e-6
         Stops where an iteration gains less than this, relatively.
+    random_state : int, RandomState instance or None, default=None
+        Not used: nothing is left to chance. Here so that learners can be exchanged.
     verbose : int, default=0
         1 shows a progress line.
 
@@ -66,7 +68,7 @@ class PGDM(LinearMetricLearner):
         The sum of squared distances over similar pairs, where those over dissimilar pairs sum to 1.
     n_iter_ : int
     converged_ : bool
-    classes_, n_features_in_, feature_names_in_
+    metric_, classes_, n_features_in_, feature_names_in_
 
     References
     ----------
@@ -91,8 +93,10 @@ class PGDM(LinearMetricLearner):
         "regularization": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
+        "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
+    _blas_threads = None
 
     def __init__(
         self,
@@ -101,6 +105,7 @@ class PGDM(LinearMetricLearner):
         regularization: float = 1e-6,
         max_iter: int = 500,
         tol: float = 1e-6,
+        random_state: Any = None,
         verbose: int = 0,
     ) -> None:
         self.diagonal = diagonal
@@ -108,6 +113,7 @@ class PGDM(LinearMetricLearner):
         self.regularization = regularization
         self.max_iter = max_iter
         self.tol = tol
+        self.random_state = random_state
         self.verbose = verbose
 
     def _solve(self, X: Float, labels: Index) -> Solution:

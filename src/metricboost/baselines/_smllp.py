@@ -94,7 +94,7 @@ class SMLlp(LinearMetricLearner):
     >>> from metricboost.baselines import SMLlp
     >>> X, y = load_iris(return_X_y=True)
     >>> (SMLlp(form="dominant", penalty=0.5).fit(X, y).matrix() != 0).any(axis=0)
-    array([False, False,  True,  True])
+    array([False, False,  True, False])
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
