@@ -122,7 +122,7 @@ def explain_model(model: Any) -> ModelExplanation:
 
     Parameters
     ----------
-    model : SparseMetric, SDist, SDistClassifier or SDistClassifierCV
+    model : SparseMetric, SDist, SDistClassifier, SDistClassifierCV, or one of the baselines
 
     Returns
     -------

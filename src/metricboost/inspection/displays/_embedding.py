@@ -68,7 +68,7 @@ class EmbeddingDisplay:
 
         Parameters
         ----------
-        model : SparseMetric, SDist, SDistClassifier or SDistClassifierCV
+        model : SparseMetric, SDist, SDistClassifier, SDistClassifierCV, or one of the baselines
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,), optional
             Classes for the colours; the predicted ones by default, where the model predicts.

@@ -60,7 +60,7 @@ class ImportanceDisplay:
 
         Parameters
         ----------
-        model : SparseMetric, SDist, SDistClassifier or SDistClassifierCV
+        model : SparseMetric, SDist, SDistClassifier, SDistClassifierCV, or one of the baselines
         max_variables : int, default=20
             The most variables to draw, the heaviest.
         ax : matplotlib Axes, optional

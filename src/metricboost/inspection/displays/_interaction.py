@@ -85,7 +85,7 @@ class InteractionDisplay:
 
         Parameters
         ----------
-        model : SparseMetric, SDist, SDistClassifier or SDistClassifierCV
+        model : SparseMetric, SDist, SDistClassifier, SDistClassifierCV, or one of the baselines
         max_links : int, default=30
             The most links to draw, the heaviest.
         ax : matplotlib Axes, optional

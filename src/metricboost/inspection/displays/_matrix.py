@@ -66,7 +66,7 @@ class MetricMatrixDisplay:
 
         Parameters
         ----------
-        model : SparseMetric, SDist, SDistClassifier or SDistClassifierCV
+        model : SparseMetric, SDist, SDistClassifier, SDistClassifierCV, or one of the baselines
         max_terms : int, default=30
             The most terms to draw, the heaviest.
         ax : matplotlib Axes, optional
