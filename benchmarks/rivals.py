@@ -190,7 +190,7 @@ def linear_metric(metric: BaseEstimator) -> Pipeline:
 
 #: What is tuned of each of the paper's rivals, by the error of 3-NN in three folds.
 GRIDS: dict[str, dict[str, list[Any]]] = {
-    "PGDM": {"diagonal": [False, True], "regularization": [1e-6, 0.1]},
+    "PGDM": {"diagonal": [False, True], "regularization": [1e-6, 0.1, 1.0, 10.0]},
     "LMNN": {"n_neighbors": [1, 3, 5]},
     "SMLsm": {"penalty": [0.3, 0.1, 0.03, 0.01]},
     "SMLsm, columns": {"penalty": [0.2, 0.1, 0.05]},

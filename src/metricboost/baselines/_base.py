@@ -13,7 +13,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.base import _fit_context as fit_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import ClassifierTags
+from sklearn.utils import ClassifierTags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
@@ -179,3 +179,14 @@ def of_unit_size(X: Float) -> tuple[Float, float]:
     size = float(np.abs(X).max())
     unit = size * float(np.sqrt(((X / size) ** 2).mean())) if size > 0 else 1.0
     return X / unit, unit
+
+
+def first_factor(X: Float, n_components: int | None, init: str, random_state: Any) -> Float:
+    """Where a search over factors starts: plain distances, their best few dimensions, or random."""
+    p = X.shape[1]
+    rank = p if n_components is None else min(n_components, p)
+    if init == "random":
+        return np.asarray(check_random_state(random_state).normal(size=(rank, p)) / np.sqrt(p))
+    if rank == p:
+        return np.eye(p)
+    return np.asarray(np.linalg.svd(X, full_matrices=False)[2][:rank])

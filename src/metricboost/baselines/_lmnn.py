@@ -21,14 +21,13 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._typing import Float, Index
 from ..boosting.classes import members
 from ..boosting.neighborhoods import affordable_neighbors, nearest, nearest_of_the_same
 from ..engines import Engine, get_engine
-from ._base import LinearMetricLearner, Solution, rooted, rooted_factor
+from ._base import LinearMetricLearner, Solution, first_factor, rooted, rooted_factor
 from ._convex import TracePenalty, minimise_over_cone
 from ._descent import descend, sharp, widths
 from ._hinge import Comparisons, HingeLoss, best_scale
@@ -154,7 +153,7 @@ class LMNN(LinearMetricLearner):
         targets = nearest_of_the_same(engine, X, labels, k)
         white = _Whitening.of_targets(X, targets)
         search = _Search(engine, white.of_rows(X), labels, Comparisons(targets, *_no_pairs()))
-        start = white.of_factor(self._start(X))
+        start = white.of_factor(first_factor(X, self.n_components, self.init, self.random_state))
         start *= search.best_start_scale(start, self.mu)
         if self.impostors == "euclidean":
             fixed = search.within(X, search.furthest_target(X), or_equal=True)
@@ -168,16 +167,6 @@ class LMNN(LinearMetricLearner):
             rooted_factor(white.to_columns(found.components)),
             found.objective, found.n_iter, found.converged,
         )  # fmt: skip
-
-    def _start(self, X: Float) -> Float:
-        p = X.shape[1]
-        rank = p if self.n_components is None else min(self.n_components, p)
-        if self.init == "random":
-            random = check_random_state(self.random_state)
-            return np.asarray(random.normal(size=(rank, p)) / np.sqrt(p))
-        if rank == p:
-            return np.eye(p)
-        return np.asarray(np.linalg.svd(X, full_matrices=False)[2][:rank])
 
     def _loss(self, search: _Search, fixed: Comparisons | None, L: Float) -> HingeLoss:
         pairs = search.impostors(L) if fixed is None else fixed

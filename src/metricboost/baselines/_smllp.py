@@ -29,12 +29,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.optimize import Bounds, linprog
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._typing import Float, Index
 from ..engines import get_engine
-from ._base import LinearMetricLearner, Solution, of_unit_size
+from ._base import LinearMetricLearner, Solution, first_factor, of_unit_size
 from ._descent import Objective, descend, sharp, widths
 from ._hinge import Comparisons, HingeLoss, losses_at_scales, nearest_comparisons
 from ._progress import Iterations
@@ -141,20 +140,12 @@ class SMLlp(LinearMetricLearner):
             found = program.solved(mu, self.tol, self.max_iter, watch)
         else:
             loss = HingeLoss(X, comparisons)
-            start, mu = _scaled(loss, self._start(X), self.penalty)
+            start, mu = _scaled(
+                loss, first_factor(X, self.n_components, self.init, self.random_state), self.penalty
+            )
             self.mu_ = mu * unit
             found = self._over_factor(loss, start, mu, watch)
         return replace(found, components=found.components / unit)
-
-    def _start(self, X: Float) -> Float:
-        p = X.shape[1]
-        rank = p if self.n_components is None else min(self.n_components, p)
-        if self.init == "random":
-            random = check_random_state(self.random_state)
-            return np.asarray(random.normal(size=(rank, p)) / np.sqrt(p))
-        if rank == p:
-            return np.eye(p)
-        return np.asarray(np.linalg.svd(X, full_matrices=False)[2][:rank])
 
     def _over_factor(self, loss: HingeLoss, L: Float, mu: float, watch: Any) -> Solution:
         start = np.stack([np.maximum(L, 0.0), np.maximum(-L, 0.0)])
