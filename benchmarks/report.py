@@ -227,3 +227,31 @@ def _markdown_cell(
         return _with_error(*paired(rows, reference, score), sign="+")
     text = _with_error(*mean_and_error(found.values()))
     return f"**{text}**" if marked else text
+
+
+#: title, key, format of what is told of each metric learner.
+DETAILS = [
+    ("variables", "variables", ".1f"),
+    ("rank", "rank", ".1f"),
+    ("one fit, s", "one_fit_seconds", ".2f"),
+    ("with tuning, CPU s", "cpu_seconds", ".1f"),
+    ("MB", "megabytes", ".0f"),
+]
+
+
+def print_details(results: Results, published: dict[str, dict[str, float]]) -> None:
+    """One Markdown table for every table, beside what the paper has."""
+    titles = " | ".join(title for title, _, _ in DETAILS)
+    for table, models in results.items():
+        print(f"\n| {table} | error (s.e.) | splits | the paper | {titles} |")
+        print(f"|---|---|---|---|{'---|' * len(DETAILS)}")
+        marked = best(models, "error")
+        for model, rows in models.items():
+            error = _markdown_cell(rows, "error", model in marked, None)
+            count = len(values(rows, "error"))
+            paper = published.get(table, {}).get(model)
+            cells = [_column(rows, key, form).strip() for _, key, form in DETAILS]
+            known = "" if paper is None else f"{paper:.2f}"
+            name = model.removesuffix(", tuned") if model != "tuned" else "sDist, tuned"
+            name = "sDist, defaults" if model == "defaults" else name
+            print(f"| {name} | {error} | {count} | {known} | {' | '.join(cells)} |")
