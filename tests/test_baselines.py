@@ -283,6 +283,51 @@ def test_impostors_that_come_later_are_found():
     assert_allclose(model.objective_, total, rtol=1e-8)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_a_low_rank_goes_down(seed):
+    """Pairs that were looked at and left alone come back: rounds must not go in circles."""
+    X, y = problem(seed, n=60)
+    rough = LMNN(n_components=2, tol=0.1).fit(X, y)
+    fine = LMNN(n_components=2, tol=1e-4, max_iter=5000).fit(X, y)
+    assert fine.converged_
+    assert fine.objective_ <= rough.objective_ * 1.001
+
+
+def test_as_many_components_as_columns_are_no_restriction():
+    X, y = problem(0, p=2)
+    full, same = LMNN(tol=1e-4).fit(X[:, :1], y), LMNN(n_components=1, tol=1e-4).fit(X[:, :1], y)
+    assert_allclose(same.objective_, full.objective_)
+
+
+def test_the_convex_form_agrees_where_rows_are_few():
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(20, 50)), np.arange(20) % 2
+    assert LMNN(solver="matrix", tol=1e-3, max_iter=5000).fit(X, y).objective_ < 1e-3 * 300
+    assert LMNN().fit(X, y).objective_ < 1e-3 * 300
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_columns_of_very_different_scales(seed):
+    X, y = problem(seed, n=60)
+    X = X * 10.0 ** np.arange(-2, 4)
+    best = LMNN(tol=1e-6, max_iter=20000).fit(X, y).objective_
+    assert LMNN().fit(X, y).objective_ < 1.05 * best
+
+
+@pytest.mark.parametrize("model", [SMLlp(), SMLlp(n_components=2), SMLsm(), SMLsm(rotate=False)])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_objective_is_that_of_the_components(model, seed):
+    X, y = problem(seed, n_classes=2 + seed)
+    model = clone(model).fit(100 + 7 * X, y)
+    L, W = model.components_, model.matrix()
+    near, far = triplets(7 * X, y)
+    hinges = np.maximum(0, 1 + quadratic(near, W) - quadratic(far, W)).sum()
+    norm = np.abs(L).sum() if isinstance(model, SMLlp) else np.trace(W)
+    if model.get_params().get("rotate") is False:
+        norm = np.sqrt((W**2).sum(axis=1)).sum()
+    assert_allclose(model.objective_, hinges + model.mu_ * norm, rtol=1e-6)
+
+
 # --- penalties
 
 
@@ -475,6 +520,74 @@ def test_a_penalty_that_leaves_nothing_says_so():
     assert_array_equal(model.pair_distance(X, X[::-1]), np.zeros(40))
 
 
+def test_zero_where_a_penalty_is_too_large_for_the_factor():
+    X, y = problem(0)
+    with pytest.warns(UserWarning, match="found no metric"):
+        model = SMLlp(3.0).fit(X, y)
+    assert model.objective_ == len(X)
+
+
+def opposite_twins():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(20, 5))
+    return np.vstack([X, X]), np.repeat([0, 1], 20)
+
+
+def test_nothing_to_gain():
+    """Every row has its twin in the other class: no metric is better than none."""
+    X, y = opposite_twins()
+    for model in (SMLsm(), SMLsm(rotate=False), SMLlp(), SMLlp(form="dominant")):
+        with pytest.warns(UserWarning, match="found no metric"):
+            assert model.fit(X, y).objective_ <= len(X)
+    random = np.random.default_rng(21)
+    binary = random.integers(0, 2, size=(60, 5)).astype(float)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        for model in (SMLsm(), SMLsm(rotate=False), SMLlp(), SMLlp(form="dominant")):
+            assert np.isfinite(model.fit(binary, np.arange(60) % 2).matrix()).all()
+
+
+def test_boosting_where_steps_gain_nothing_but_rounding():
+    random = np.random.default_rng(0)
+    model = BoostMetric(penalty=0.0, max_iter=3000)
+    model.fit(random.integers(0, 3, size=(30, 4)), np.arange(30) % 2)
+    assert np.isfinite(model.matrix()).all()
+    X, y = opposite_twins()
+    wide = np.hstack([X] * 14)
+    assert np.isfinite(BoostMetric().fit(wide, y).matrix()).all()
+
+
+def test_boosting_does_not_depend_on_the_seed():
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(100, 70)), np.arange(100) % 2
+    a, b = (BoostMetric(max_iter=30, random_state=s).fit(X, y).matrix() for s in (0, 1))
+    assert np.linalg.norm(a - b) < 1e-4 * np.linalg.norm(a)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_a_constant_table_is_refused(model):
+    with pytest.raises(ValueError, match="All rows of X are equal"):
+        clone(model).fit(np.ones((20, 3)), np.arange(20) % 2)
+
+
+@pytest.mark.parametrize("diagonal", [False, True])
+@pytest.mark.parametrize("constraint", ["distance", "squared"])
+def test_pgdm_without_regularization_says_what_it_needs(diagonal, constraint):
+    X, y = problem(0)
+    X[:, 3] = 1.0
+    with pytest.raises(ValueError, match="set regularization above 0"):
+        PGDM(diagonal, constraint, regularization=0).fit(X, y)
+
+
+def test_a_program_beyond_its_precision_ends():
+    X, y = problem(0)
+    X[:, 2] *= 1e6
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = SMLlp(form="dominant").fit(X, y)
+    assert model.n_iter_ < 100
+
+
 def test_too_few_iterations_are_said():
     X, y = load_wine(return_X_y=True)
     for model in (PGDM(max_iter=2), LMNN(max_iter=2), SMLsm(max_iter=2), SMLlp(max_iter=2)):
@@ -500,6 +613,8 @@ def test_the_adapter_says_what_it_cannot_take():
     scaled = make_pipeline(StandardScaler(), PCA(2))
     with pytest.raises(TypeError, match="Pipeline has no components_"):
         ComponentsMetric(scaled).fit(X, y)
+    with pytest.raises(ValueError, match="PCA transforms rows by more than its components_"):
+        ComponentsMetric(PCA(2, whiten=True)).fit(X, y)
     pca = ComponentsMetric(PCA(2)).fit(X, y)
     assert_allclose(pca.components_, PCA(2).fit(X).components_)
     assert pca.converged_

@@ -67,6 +67,21 @@ class ComponentsMetric(LinearMetricLearner):
                 f"components_ of {name} has shape {components.shape}, but X has {X.shape[1]} "
                 "columns: each needs one."
             )
+        self._check_transform(X, components)
         n_iter = int(getattr(self.estimator_, "n_iter_", 1))
         most = getattr(self.estimator_, "max_iter", None)
         return Solution(components, np.nan, n_iter, most is None or n_iter < most)
+
+    def _check_transform(self, X: Float, components: Float) -> None:
+        """Some estimators do more than multiply: PCA that whitens, for one."""
+        if not hasattr(self.estimator_, "transform"):
+            return
+        embedded = np.asarray(self.estimator_.transform(X))
+        expected = (X - X[0]) @ components.T
+        if embedded.shape != expected.shape or not np.allclose(
+            embedded - embedded[0], expected, rtol=1e-6, atol=1e-8 * np.abs(expected).max()
+        ):
+            raise ValueError(
+                f"{type(self.estimator_).__name__} transforms rows by more than its components_: "
+                "its distances are not those of a linear map."
+            )

@@ -67,9 +67,9 @@ class LinearMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         """
         X, y = check_training(self, X, y)
         self.classes_, labels = check_classes(self, y)
-        with threadpool_limits(
-            1, user_api="blas"
-        ):  # SciPy's and NumPy's threads wait on each other
+        if (X[0] == X).all():
+            raise ValueError("All rows of X are equal: there is no distance to learn.")
+        with threadpool_limits(self._blas_threads, user_api="blas"):
             found = self._solve(X, labels)
         self.components_ = found.components
         self.objective_ = found.objective
@@ -90,16 +90,17 @@ class LinearMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     def _warn(self, found: Solution) -> None:
         name = type(self).__name__
-        if not self.components_.any():
+        if self._ends_early and not found.converged:
+            warnings.warn(
+                f"{name} did not converge in {found.n_iter} iterations: raise max_iter or tol, or "
+                "standardise the columns.",
+                ConvergenceWarning, stacklevel=3,
+            )  # fmt: skip
+        elif not self.components_.any():
             warnings.warn(
                 f"{name} found no metric, all distances are zero: its penalty is too large, or "
                 "there is nothing to push apart.",
                 UserWarning, stacklevel=3,
-            )  # fmt: skip
-        elif self._ends_early and not found.converged:
-            warnings.warn(
-                f"{name} did not converge in {found.n_iter} iterations: raise max_iter, or tol.",
-                ConvergenceWarning, stacklevel=3,
             )  # fmt: skip
 
     def _solve(self, X: Float, labels: Index) -> Solution:
@@ -178,7 +179,13 @@ def of_unit_size(X: Float) -> tuple[Float, float]:
     X = X - X.mean(axis=0)
     size = float(np.abs(X).max())
     unit = size * float(np.sqrt(((X / size) ** 2).mean())) if size > 0 else 1.0
+    unit = 2.0 ** round(np.log2(unit))  # so that dividing rounds nothing
     return X / unit, unit
+
+
+def no_metric(p: int, objective: float) -> Solution:
+    """Where nothing is better than zero."""
+    return Solution(np.zeros((0, p)), objective, 1, True)
 
 
 def first_factor(X: Float, n_components: int | None, init: str, random_state: Any) -> Float:

@@ -34,8 +34,9 @@ DENSE = 64
 #: A step along which all triplets get better has no best weight: this is the most, in units of
 #: the largest improvement.
 LONGEST = 1e3
-#: Steps end where the best direction gains no more than its penalty, to this precision.
-NO_GAIN = 1e-6
+#: Steps end where the best direction gains no more than its penalty, to this share of what the
+#: first one gained.
+NO_GAIN = 1e-9
 
 
 class BoostMetric(LinearMetricLearner):
@@ -45,7 +46,7 @@ class BoostMetric(LinearMetricLearner):
     ----------
     n_neighbors : int, default=3
         Nearest rows of the own class and of the others: a row has the square of this many triplets.
-        Fewer where a class has no more.
+        Fewer, for all rows, where a class has no more.
     penalty : float, default=1e-7
         The weight mu of the trace, as a share of the least that makes the metric zero; `mu_` is the
         weight itself.
@@ -115,11 +116,14 @@ class BoostMetric(LinearMetricLearner):
         margins = np.zeros((len(X), near.same.shape[1], near.other.shape[1]))
         steps: list[Float] = []
         gain, direction = triplets.leading(np.full(margins.shape, 1 / margins.size), random)
-        mu = self.penalty * max(gain, 0.0)
+        mu, noise = self.penalty * max(gain, 0.0), NO_GAIN * max(gain, 0.0)
         self.mu_ = mu * unit**2
-        while len(steps) < self.max_iter and gain > mu * (1 + NO_GAIN):
+        while len(steps) < self.max_iter and gain > mu + noise:
             better = triplets.margins(X @ direction)
             weight = _best_weight(better, _shares(margins), mu)
+            if weight == 0:  # what the direction gains is rounding
+                gain = 0.0
+                break
             margins += weight * better
             steps.append(np.sqrt(weight) * direction)
             gain, direction = triplets.leading(_shares(margins), random)
@@ -127,7 +131,7 @@ class BoostMetric(LinearMetricLearner):
                 watch(steps)
         components = rooted_factor(np.array(steps).reshape(-1, X.shape[1]))
         objective = float(logsumexp(-margins)) + mu * float((components**2).sum())
-        converged = gain <= mu * (1 + NO_GAIN)
+        converged = gain <= mu + noise
         return Solution(components / unit, objective, max(1, len(steps)), converged)
 
 
@@ -160,7 +164,10 @@ class _Triplets:
             values, vectors = np.linalg.eigh(self.X.T @ (laplacian @ self.X))
             return float(values[-1]), vectors[:, -1]
         product = LinearOperator((p, p), lambda v: self.X.T @ (laplacian @ (self.X @ v)))
-        values, vectors = eigsh(product, k=1, which="LA", v0=random.normal(size=p), tol=1e-6)
+        start = random.normal(size=p)
+        if not (product @ start).any():
+            return 0.0, start
+        values, vectors = eigsh(product, k=1, which="LA", v0=start)
         return float(values[0]), vectors[:, 0]
 
 
@@ -176,4 +183,6 @@ def _best_weight(better: Float, weights: Float, penalty: float) -> float:
     longest = LONGEST / float(np.abs(better).max())
     if slope(longest) > 0:
         return longest
+    if slope(0.0) <= 0:
+        return 0.0
     return float(brentq(slope, 0.0, longest, rtol=1e-10))

@@ -18,8 +18,10 @@ from ._descent import Descent, Objective
 
 #: Iterations in a row that gain too little.
 PATIENCE = 10
-#: A step that was short enough is tried longer by this factor.
-LONGER = 1.2
+#: A step that was short enough is tried longer by this factor, or the other before any was not.
+LONGER, MUCH_LONGER = 1.2, 4.0
+#: Steps that may grow much longer: a loss that falls for ever has no longest.
+LONGEST = 20
 #: Passes over the columns' penalty in a step; it goes on where the last step left it.
 PASSES = 5
 
@@ -97,18 +99,21 @@ def minimise_over_cone(
     """``smooth(W) + penalty(W)`` over positive semi-definite W, from such a one."""
     W, step = start, _first_step(smooth, start)
     best = smooth(W)[0] + penalty(W)
-    ahead, momentum, idle = W, 1.0, 0
+    ahead, momentum, idle, growing = W, 1.0, 0, True
     for n_iter in range(1, max_iter + 1):
-        new, value, step = _step(smooth, penalty, ahead, step)
+        tried = step
+        new, value, step = _step(smooth, penalty, ahead, tried)
+        growing = growing and step == tried and n_iter < LONGEST and bool((new != ahead).any())
         if watch is not None:
             watch(W)
         if value > best and momentum > 1:  # the momentum led uphill
             ahead, momentum = W, 1.0
             continue
-        idle = idle + 1 if best - value <= tol * abs(best) else 0
+        idle = idle + 1 if best - value <= tol * abs(best) and not growing else 0
         after = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
         ahead = new + (momentum - 1) / after * (new - W)
-        W, best, momentum, step = new, min(value, best), after, step * LONGER
+        W, best, momentum = new, min(value, best), after
+        step *= MUCH_LONGER if growing else LONGER
         if idle >= PATIENCE:
             return Descent(W, best, n_iter, True)
     return Descent(W, best, max_iter, False)
@@ -128,6 +133,6 @@ def _step(smooth: Objective, penalty: Penalty, W: Float, step: float) -> tuple[F
         change = new - W
         reached = smooth(new)[0]
         promised = value + float((gradient * change).sum()) + float((change**2).sum()) / (2 * step)
-        if reached <= promised + 1e-12 * abs(value) or step < 1e-300:
+        if reached <= promised + 1e-12 * abs(value) or step < 1e-300 or not change.any():
             return new, reached + penalty(new), step
         step /= 2

@@ -68,6 +68,12 @@ class Comparisons:
         result[order] = np.maximum(squared, 0.0)
         return result
 
+    def joined(self, other: Comparisons) -> Comparisons:
+        """With the pairs of both."""
+        n = len(self.targets)
+        keys = np.union1d(self.rows * n + self.others, other.rows * n + other.others)
+        return Comparisons(self.targets, keys // n, keys % n)
+
     @cached_property
     def _unordered(self) -> tuple[Index, Index, Index]:
         """The pairs by their smaller row: their numbers, the smaller rows, the larger ones."""

@@ -15,7 +15,7 @@ the first sum is then equally curved everywhere, and far fewer iterations are ne
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -29,7 +29,7 @@ from ..boosting.neighborhoods import affordable_neighbors, nearest, nearest_of_t
 from ..engines import Engine, get_engine
 from ._base import LinearMetricLearner, Solution, first_factor, rooted, rooted_factor
 from ._convex import TracePenalty, minimise_over_cone
-from ._descent import descend, sharp, widths
+from ._descent import Objective, descend, sharp, widths
 from ._hinge import Comparisons, HingeLoss, best_scale
 from ._progress import Iterations
 
@@ -41,8 +41,9 @@ SPARE = 0.02
 ROUND = 40
 #: Rows by which the scale of the start is chosen.
 SCALE_ROWS = 200
-#: The whitening's share of the mean eigenvalue: rows may not vary in all directions.
-RIDGE = 1e-3
+#: Added to the whitening's eigenvalues, whose mean is 1: targets may not vary in all directions.
+#: Steps on W, which have one length for all of them, want them less unequal.
+RIDGE = {"factor": 1e-3, "matrix": 0.1}
 
 #: The cone alone.
 NONE = TracePenalty(0.0)
@@ -59,7 +60,7 @@ class LMNN(LinearMetricLearner):
     Parameters
     ----------
     n_neighbors : int, default=3
-        Targets of a row; fewer where a class has no more.
+        Targets of a row; fewer, for all rows, where a class has no more.
     mu : float, default=0.5
         The weight of the margins; that of the targets is ``1 - mu``.
     n_components : int, optional
@@ -67,7 +68,7 @@ class LMNN(LinearMetricLearner):
         not convex, and the first principal components are the start.
     impostors : {"all", "euclidean"}, default="all"
         Which rows of other classes count: all, as in the original, or only those that were nearer
-        than the furthest target by Euclidean distance, as the sDist paper prints it.
+        than the furthest target by Euclidean distance, or as near, as the sDist paper prints it.
     solver : {"factor", "matrix"}, default="factor"
         L-BFGS on L, or accelerated proximal gradient steps on W, which takes all pairs at once and
         an eigendecomposition a step: slow, and for small tables.
@@ -151,7 +152,7 @@ class LMNN(LinearMetricLearner):
         engine = get_engine("auto")
         k = affordable_neighbors(labels, self.n_neighbors)[0]
         targets = nearest_of_the_same(engine, X, labels, k)
-        white = _Whitening.of_targets(X, targets)
+        white = _Whitening.of_targets(X, targets, RIDGE[self.solver])
         search = _Search(engine, white.of_rows(X), labels, Comparisons(targets, *_no_pairs()))
         start = white.of_factor(first_factor(X, self.n_components, self.init, self.random_state))
         start *= search.best_start_scale(start, self.mu)
@@ -175,35 +176,51 @@ class LMNN(LinearMetricLearner):
     def _over_factor(self, find: FindLoss, L: Float) -> Solution:
         """Rounds of L-BFGS, between which impostors are looked for; ever narrower hinges."""
         watch = Iterations("LMNN", self.max_iter) if self.verbose else None
-        loss, n_iter = find(L), 0
+        full, loss, n_iter = len(L) == L.shape[1], find(L), 0
+        best = Solution(L, np.inf, 0, False)
         for width, tol in widths(self.tol):
             settled = False
-            if n_iter and self.n_components is None:
+            if n_iter and full:
                 L = _with_absent_directions(loss, L, width)
             while not settled and n_iter < self.max_iter:
                 limit = min(ROUND, self.max_iter - n_iter)
-                found = descend(
-                    partial(loss.of_factor, width=width), L, tol, limit, watch, once=True
-                )
-                L, n_iter = found.at, n_iter + max(1, found.n_iter)
-                loss = find(L)
+                objective = partial(loss.of_factor, width=width)
+                found = descend(objective, L, tol, limit, watch, once=True)
+                L, n_iter = found.at, n_iter + found.n_iter
+                seen, loss = loss.comparisons, find(L)
                 exact, smooth = loss.values(L, 0.0, width)
+                if exact < best.objective:
+                    best = Solution(L, exact, n_iter, False)
                 settled = found.converged and smooth <= found.value * (1 + tol)
+                if not settled:  # pairs once seen stay, or rounds might go in circles
+                    loss = replace(loss, comparisons=loss.comparisons.joined(seen))
             if not settled or sharp(exact, smooth, self.tol):
                 break
-        return Solution(L, exact, n_iter, settled)
+        return replace(best, n_iter=n_iter, converged=settled)
 
     def _over_matrix(self, find: FindLoss, L: Float) -> Solution:
         watch = Iterations("LMNN", self.max_iter) if self.verbose else None
         loss, W, n_iter = find(L), L.T @ L, 0
         for width, tol in widths(self.tol):
             smooth = partial(loss.of_matrix, width=width)
-            found = minimise_over_cone(smooth, NONE, W, tol, self.max_iter - n_iter, watch)
-            W, n_iter = found.at, n_iter + found.n_iter
+            settled = False
+            while not settled and n_iter < self.max_iter:
+                found = minimise_over_cone(smooth, NONE, W, tol, self.max_iter - n_iter, watch)
+                W, n_iter = found.at, n_iter + found.n_iter
+                settled = found.converged and _is_complementary(smooth, W, self.tol)
             exact = loss.of_matrix(W, 0.0)[0]
-            if n_iter >= self.max_iter or sharp(exact, found.value, self.tol):
+            if not settled or sharp(exact, found.value, self.tol):
                 break
-        return Solution(rooted(W), exact, n_iter, found.converged)
+        return Solution(rooted(W), exact, n_iter, settled)
+
+
+def _is_complementary(smooth: Objective, W: Float, tol: float) -> bool:
+    """Whether W has nothing where the loss has a slope, as at an optimum: to shrink W is no gain.
+
+    Steps may gain little because they are short, and that is no optimum.
+    """
+    value, gradient = smooth(W)
+    return bool((gradient * W).sum() <= 10 * tol * value)
 
 
 def _with_absent_directions(loss: HingeLoss, L: Float, width: float) -> Float:
@@ -219,31 +236,35 @@ def _no_pairs() -> tuple[Index, Index]:
 
 @dataclass(frozen=True)
 class _Whitening:
-    """Coordinates in which the targets of a row lie about it equally far in every direction."""
+    """Coordinates in which the targets of a row lie about it equally far in every direction.
+
+    Columns are brought to one scale first, so that the ridge is little beside each of them.
+    """
 
     vectors: Float
     roots: Float
+    scale: Float
 
     @classmethod
-    def of_targets(cls, X: Float, targets: Any) -> _Whitening:
+    def of_targets(cls, X: Float, targets: Any, ridge: float) -> _Whitening:
         n, k = targets.shape
         apart = (X[targets] - X[:, None]).reshape(n * k, -1)
-        scatter = apart.T @ apart / (n * k)
-        values, vectors = np.linalg.eigh(scatter)
-        mean = float(values.mean())
-        ridge = RIDGE * mean if mean > 0 else 1.0
-        return cls(vectors, np.sqrt(np.maximum(values, 0.0) + ridge))
+        scale = np.sqrt((apart**2).mean(axis=0))
+        scale = np.where(scale > 0, scale, scale.max() if scale.any() else 1.0)
+        apart /= scale
+        values, vectors = np.linalg.eigh(apart.T @ apart / (n * k))
+        return cls(vectors, np.sqrt(np.maximum(values, 0.0) + ridge), scale)
 
     def of_rows(self, X: Float) -> Float:
-        return np.asarray(X @ self.vectors / self.roots)
+        return np.asarray(X / self.scale @ self.vectors / self.roots)
 
     def of_factor(self, L: Float) -> Float:
         """The factor that does to whitened rows what L does to rows."""
-        return np.asarray(L @ self.vectors * self.roots)
+        return np.asarray(L * self.scale @ self.vectors * self.roots)
 
     def to_columns(self, L: Float) -> Float:
         """The factor that does to rows what L does to whitened rows."""
-        return np.asarray(L / self.roots @ self.vectors.T)
+        return np.asarray(L / self.roots @ self.vectors.T / self.scale)
 
 
 @dataclass(frozen=True)

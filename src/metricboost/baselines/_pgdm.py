@@ -65,7 +65,8 @@ class PGDM(LinearMetricLearner):
     components_ : ndarray of shape (n_components, n_features)
         A factor L of the metric, ``W = L'L``.
     objective_ : float
-        The sum of squared distances over similar pairs, where those over dissimilar pairs sum to 1.
+        The sum of squared distances over similar pairs, with the regularization, where distances
+        over dissimilar pairs sum to 1.
     n_iter_ : int
     converged_ : bool
     metric_, classes_, n_features_in_, feature_names_in_
@@ -120,6 +121,8 @@ class PGDM(LinearMetricLearner):
         X = X - X.mean(axis=0)
         similar = within_scatter(X, labels)
         mean = np.trace(similar) / len(similar)
+        if self.regularization == 0:
+            _refuse_flat(similar, self.diagonal)
         similar += self.regularization * (mean if mean > 0 else 1.0) * np.eye(len(similar))
         if self.constraint == "squared":
             return self._squared(X, labels, similar)
@@ -163,6 +166,15 @@ class PGDM(LinearMetricLearner):
         components = rooted_factor(white @ to_white.T / total)
         objective = float((factor**2).sum() / total**2)
         return Solution(components, objective, max(1, int(found.nit)), bool(found.success))
+
+
+def _refuse_flat(scatter: Float, diagonal: bool) -> None:
+    values = np.diag(scatter) if diagonal else np.linalg.eigvalsh(scatter)
+    if values.min() <= len(values) * np.finfo(float).eps * values.max():
+        raise ValueError(
+            "The rows of the classes do not vary in some direction, along which distances would "
+            "cost nothing: set regularization above 0, or drop constant columns."
+        )
 
 
 def within_scatter(X: Float, labels: Index) -> Float:

@@ -33,7 +33,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._typing import Float, Index
 from ..engines import get_engine
-from ._base import LinearMetricLearner, Solution, first_factor, of_unit_size
+from ._base import LinearMetricLearner, Solution, first_factor, no_metric, of_unit_size
 from ._descent import Objective, descend, sharp, widths
 from ._hinge import Comparisons, HingeLoss, losses_at_scales, nearest_comparisons
 from ._progress import Iterations
@@ -61,7 +61,7 @@ class SMLlp(LinearMetricLearner):
         The most rows of L; as many as columns by default. Not for ``form="dominant"``.
     init : {"identity", "random"}, default="identity"
         Where the search on L starts: plain distances (of the first principal components, where
-        n_components is less than the columns), or a random L.
+        n_components is less than the columns), or a random L. Only for ``form="factor"``.
     max_iter : int, default=2000
         Iterations on L, or linear programs.
     tol : float, default=1e-3
@@ -137,6 +137,8 @@ class SMLlp(LinearMetricLearner):
             program = _Program.of(X, comparisons)
             mu = self.penalty * program.largest_penalty()
             self.mu_ = mu * unit**2
+            if mu == 0:
+                return no_metric(X.shape[1], float(len(X)))
             found = program.solved(mu, self.tol, self.max_iter, watch)
         else:
             loss = HingeLoss(X, comparisons)
@@ -149,19 +151,22 @@ class SMLlp(LinearMetricLearner):
 
     def _over_factor(self, loss: HingeLoss, L: Float, mu: float, watch: Any) -> Solution:
         start = np.stack([np.maximum(L, 0.0), np.maximum(-L, 0.0)])
-        parts, n_iter = start, 0
+        at_zero = float(len(loss.comparisons.rows))
+        L, exact, parts, n_iter = np.zeros_like(L), at_zero, start, 0
         for width, tol in widths(self.tol):
-            found = descend(
-                _with_absolute_values(loss, mu, width), parts, tol,
-                max(1, self.max_iter - n_iter), watch, bounds=Bounds(0, np.inf),
-            )  # fmt: skip
-            parts, n_iter = found.at if found.at.any() else start, n_iter + found.n_iter
-            exact = loss.values(parts[0] - parts[1], 0.0)[0] + mu * float(parts.sum())
+            objective = _with_absolute_values(loss, mu, width)
+            left = max(1, self.max_iter - n_iter)
+            found = descend(objective, parts, tol, left, watch, bounds=Bounds(0, np.inf))
+            n_iter += found.n_iter
             # Smoothed hinges may make zero look better than it is: then on with narrower ones.
-            done = found.at.any() and sharp(exact, found.value, self.tol)
+            parts = found.at if found.at.any() else start
+            reached = found.at[0] - found.at[1]
+            value = loss.values(reached, 0.0)[0] + mu * float(np.abs(reached).sum())
+            if value < exact:
+                L, exact = reached, value
+            done = found.at.any() and sharp(value, found.value, self.tol)
             if done or not found.converged:
                 break
-        L = parts[0] - parts[1]
         used = (L != 0).any(axis=1)
         return Solution(L[used], exact, max(1, n_iter), found.converged)
 
@@ -235,7 +240,9 @@ class _Program:
 
     def largest_penalty(self) -> float:
         """The least weight at which the zero matrix is optimal: no ray is worth its cost."""
-        return max(float(self._worth(np.ones(len(self.near)))[0].max()), np.finfo(float).tiny)
+        worth = self._worth(np.ones(len(self.near)))[0]
+        # No ray gains more than rounding does: then zero is optimal at any weight.
+        return float(worth.max()) if worth.max() > 1e-12 * np.abs(worth).max() else 0.0
 
     def _worth(self, prices: Float) -> tuple[Float, _Rays]:
         """What each ray gains at these prices of the comparisons, for a unit of its cost."""
@@ -252,6 +259,7 @@ class _Program:
         p = self.near.shape[1]
         alone = np.arange(p)
         rays, n_iter, bound, converged = _Rays(alone, alone, np.zeros(p)), 0, 0.0, False
+        last = np.inf
         while n_iter < max_iter and not converged:
             weights, objective, prices = self._over(rays, weight)
             worth, candidates = self._worth(prices)
@@ -261,10 +269,13 @@ class _Program:
             if watch is not None:
                 watch(weights)
             held = weights > 0
+            kept = _Rays(rays.r[held], rays.s[held], rays.sign[held])
             best = np.argsort(-worth, kind="stable")[:p]
             best = best[worth[best] > weight]
+            if objective >= last and not converged:
+                break  # the program's own precision is reached
+            last = objective
             fresh = _Rays(candidates.r[best], candidates.s[best], candidates.sign[best])
-            kept = _Rays(rays.r[held], rays.s[held], rays.sign[held])
             rays = kept.joined(fresh)
         factor = np.sqrt(weights[held])[:, None] * kept.vectors(p)
         return Solution(factor, objective, n_iter, converged)

@@ -26,7 +26,7 @@ from sklearn.utils._param_validation import Interval
 
 from .._typing import Float, Index
 from ..engines import get_engine
-from ._base import LinearMetricLearner, Solution, of_unit_size, rooted, square_root
+from ._base import LinearMetricLearner, Solution, no_metric, of_unit_size, rooted, square_root
 from ._convex import ColumnPenalty, TracePenalty, minimise_over_cone
 from ._descent import Objective, descend, sharp, widths
 from ._hinge import HingeLoss, best_scale, nearest_comparisons
@@ -45,8 +45,8 @@ class SMLsm(LinearMetricLearner):
     Parameters
     ----------
     penalty : float, default=0.05
-        The weight mu of the norm, as a share of the least that makes the metric zero. Between 0 and
-        1; `mu_` is the weight itself.
+        The weight mu of the norm, as a share of the least that makes the metric zero when rotated,
+        between 0 and 1; without rotation it is zero at less. `mu_` is the weight itself.
     rotate : bool, default=True
         Whether the columns may be rotated first, as in the original: the metric then has few
         dimensions, but uses all columns. Without, it uses few columns.
@@ -113,6 +113,8 @@ class SMLsm(LinearMetricLearner):
         loss = HingeLoss(X, nearest_comparisons(get_engine("auto"), X, labels))
         mu, p = self.penalty * largest_penalty(loss), X.shape[1]
         self.mu_ = mu * unit**2
+        if mu == 0:
+            return no_metric(p, float(len(X)))
         norm = TracePenalty(mu) if self.rotate else ColumnPenalty(mu, p)
         W, n_iter, converged = self._minimised(loss, norm)
         if not self.rotate:
@@ -133,8 +135,10 @@ class SMLsm(LinearMetricLearner):
             if self.rotate:
                 lead = descend(_with_squares(loss, norm.weight, width), square_root(W), tol,
                                min(left, ON_FACTOR), watch)  # fmt: skip
-                W, left = lead.at.T @ lead.at, max(1, left - lead.n_iter)
+                W, left = lead.at.T @ lead.at, left - lead.n_iter
                 n_iter += lead.n_iter
+                if left < 1:
+                    return W, n_iter, False
             found = minimise_over_cone(
                 partial(loss.of_matrix, width=width), norm, W, tol, left, watch
             )
@@ -152,7 +156,9 @@ def largest_penalty(loss: HingeLoss) -> float:
     """
     p = loss.X.shape[1]
     gradient = loss.of_matrix(np.zeros((p, p)), 1e-12)[1]
-    return max(float(-np.linalg.eigvalsh(gradient)[0]), np.finfo(float).tiny)
+    values = np.linalg.eigvalsh(-gradient)
+    # No direction gains more than rounding does: then zero is optimal at any weight.
+    return float(values[-1]) if values[-1] > 1e-12 * np.abs(values).max() else 0.0
 
 
 def _with_squares(loss: HingeLoss, weight: float, width: float) -> Objective:
