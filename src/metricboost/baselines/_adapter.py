@@ -17,7 +17,7 @@ class ComponentsMetric(LinearMetricLearner):
 
     scikit-learn's ``NeighborhoodComponentsAnalysis`` and ``PCA`` are such, and metric-learn's
     learners. With this they have the face of the others here: ``matrix``, ``pair_distance`` and
-    ``metric_``, and so the pictures of :mod:`metricboost.inspection`.
+    ``metric_``, and so the pictures of ``metricboost.inspection``.
 
     Parameters
     ----------
