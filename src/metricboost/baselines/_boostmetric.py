@@ -22,11 +22,10 @@ from scipy.special import logsumexp, softmax
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
-from .._typing import Float, Index, Rows
-from ..boosting.neighborhoods import class_neighborhoods
+from .._typing import Float, Index
 from ..engines import get_engine
 from ._base import LinearMetricLearner, Solution, of_unit_size, rooted_factor
-from ._hinge import Comparisons
+from ._hinge import Comparisons, nearest_comparisons
 from ._progress import Iterations
 
 #: Up to this many columns the eigenvectors are all computed.
@@ -109,11 +108,11 @@ class BoostMetric(LinearMetricLearner):
 
     def _solve(self, X: Float, labels: Index) -> Solution:
         X, unit = of_unit_size(X)
-        near = class_neighborhoods(get_engine("auto"), X, labels, self.n_neighbors)
-        triplets = _Triplets(X, near.same, near.other)
+        pairs = nearest_comparisons(get_engine("auto"), X, labels, self.n_neighbors)
+        triplets = _Triplets(X, pairs)
         random = check_random_state(self.random_state)
         watch = Iterations("BoostMetric", self.max_iter) if self.verbose else None
-        margins = np.zeros((len(X), near.same.shape[1], near.other.shape[1]))
+        margins = np.zeros_like(triplets.margins(X[:, 0]))
         steps: list[Float] = []
         gain, direction = triplets.leading(np.full(margins.shape, 1 / margins.size), random)
         mu, noise = self.penalty * max(gain, 0.0), NO_GAIN * max(gain, 0.0)
@@ -145,21 +144,19 @@ class _Triplets:
     """Every row's nearest rows of its own class and of the others, each against each."""
 
     X: Float
-    same: Rows
-    other: Rows
+    pairs: Comparisons
 
     def margins(self, z: Float) -> Float:
         """``(z_i - z_l)^2 - (z_i - z_j)^2`` for every row and pair of neighbours."""
-        near = (z[:, None] - z[self.same]) ** 2
-        far = (z[:, None] - z[self.other]) ** 2
+        others = self.pairs.others.reshape(len(z), -1)
+        near = (z[:, None] - z[self.pairs.targets]) ** 2
+        far = (z[:, None] - z[others]) ** 2
         return np.asarray(far[:, None, :] - near[:, :, None])
 
     def leading(self, weights: Float, random: Any) -> tuple[float, Float]:
         """The largest eigenvalue of the weighted sum over the triplets, and its vector."""
-        n, p = self.X.shape
-        rows = np.repeat(np.arange(n), self.other.shape[1])
-        pairs = Comparisons(self.same, rows, self.other.ravel().astype(np.intp))
-        laplacian = pairs.laplacian(-weights.sum(axis=2), weights.sum(axis=1).ravel())
+        p = self.X.shape[1]
+        laplacian = self.pairs.laplacian(-weights.sum(axis=2), weights.sum(axis=1).ravel())
         if p <= DENSE:
             values, vectors = np.linalg.eigh(self.X.T @ (laplacian @ self.X))
             return float(values[-1]), vectors[:, -1]
