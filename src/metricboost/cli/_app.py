@@ -201,6 +201,39 @@ def bench(
 
 @app.command()
 @guarded
+def reproduce(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="table1, table2, pure, table3, figure1, ..., figure6, or all."),
+    ] = None,
+    repeats: Annotated[int, typer.Option(help="Repeats of every cell.", min=1)] = 20,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", help="Processes; all cores by default.", min=1)
+    ] = None,
+    fast: Annotated[
+        bool, typer.Option("--fast", help="1 repeat of small sizes: minutes, not days.")
+    ] = False,
+    limit: Annotated[float, typer.Option(help="CPU seconds of a cell.", min=1)] = 3600,
+    results: Annotated[Path, typer.Option(help="Where cells are kept.")] = Path("studies/results"),
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The folder of the page.")
+    ] = None,
+    run: Annotated[
+        bool, typer.Option("--run/--no-run", help="Measure what is missing, or only write.")
+    ] = True,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """The sDist paper's tables and figures, computed again; goes on where it was stopped."""
+    from ._reproduce import Extent, run_reproduce
+
+    output = output or Path("studies/fast" if fast else "docs")
+    extent = Extent(1 if fast else repeats, fast)
+    run_reproduce(Voice(quiet, json), names or [], extent, jobs, limit, results, output, run)
+
+
+@app.command()
+@guarded
 def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="The page.")] = Path("demo.html"),
     seed: Seed = 0,

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import sys
+import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +17,15 @@ from typing import Any, NoReturn, ParamSpec, TypeVar
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 
 from ..errors import ModelFileError, TableError
@@ -94,6 +103,27 @@ class Voice:
             yield lambda text: progress.update(task, description=escape(text))
 
     @contextmanager
+    def counting(self, total: int) -> Iterator[Callable[[str], None]]:
+        """A bar over a known number of pieces, with the time left; told what each was.
+
+        Where nobody watches it, a line now and then.
+        """
+        if not self.shows_progress:
+            yield _Lines(total, self.err.print if self.talks else lambda _: None)
+            return
+        columns = (
+            MofNCompleteColumn(),
+            BarColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(elapsed_when_finished=True),
+            TextColumn("{task.description}"),
+        )
+        # Pieces take from milliseconds to minutes: the speed is that of the last ten minutes.
+        with Progress(*columns, console=self.err, speed_estimate_period=600) as progress:
+            task = progress.add_task("", total=total)
+            yield lambda text: progress.update(task, advance=1, description=escape(text))
+
+    @contextmanager
     def hearing_warnings(self) -> Iterator[None]:
         """Warnings of the library in the command's own voice, each once."""
         with warnings.catch_warnings(record=True) as heard:
@@ -101,6 +131,26 @@ class Voice:
             yield
         for message in dict.fromkeys(str(item.message) for item in heard):
             self.warn(message)
+
+
+class _Lines:
+    """How far a long run is, in lines at least a minute apart."""
+
+    APART = 60.0
+
+    def __init__(self, total: int, put: Callable[[str], None]) -> None:
+        self.total, self.put, self.done = total, put, 0
+        self.start = self.last = time.monotonic()
+
+    def __call__(self, text: str) -> None:
+        self.done += 1
+        now = time.monotonic()
+        if now - self.last < self.APART and self.done < self.total:
+            return
+        self.last = now
+        left = (now - self.start) / self.done * (self.total - self.done)
+        minutes = f"{left / 60:.0f} min left" if self.done < self.total else "done"
+        self.put(f"{self.done} of {self.total}, {minutes}")
 
 
 def _numeric(text: str) -> bool:

@@ -1,0 +1,111 @@
+"""What is known of a model after one fit: time and memory, variables, rank, what tuning chose."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline
+
+from ..baselines import LinearMetricLearner
+from ._cells import Row
+from ._limits import cpu_limit, peak_megabytes
+from ._sources import Split
+
+
+def timed_fit(model: BaseEstimator, split: Split, limit: float = math.inf) -> Row:
+    """Fit; beyond the limit of CPU seconds a signal ends the process."""
+    with cpu_limit(limit):
+        cpu, wall, memory = _cpu_seconds(), time.perf_counter(), peak_megabytes()
+        model.fit(split.X_train, split.y_train)
+        return {
+            "cpu_seconds": _cpu_seconds() - cpu,
+            "seconds": time.perf_counter() - wall,
+            "megabytes": peak_megabytes() - memory,
+        }
+
+
+def _cpu_seconds() -> float:
+    """Of this process and of those that it waited for."""
+    used = os.times()
+    return used.user + used.system + used.children_user + used.children_system
+
+
+def variables(model: BaseEstimator, split: Split) -> Row:
+    """How many columns are used, and where the truth is known, how well they are chosen."""
+    importances, used = _importances(model, split.X_train.shape[1])
+    if used is None:
+        return {}
+    row: Row = {"variables": int(used.sum())}
+    if split.relevant is not None:
+        row["found"] = int(used[split.relevant].sum())
+        row["relevant"] = len(split.relevant)
+    if split.relevant is not None and importances is not None and importances.any():
+        row["share_relevant"] = float(importances[split.relevant].sum() / importances.sum())
+    return row
+
+
+def _importances(
+    model: BaseEstimator, p: int
+) -> tuple[npt.NDArray[np.float64] | None, npt.NDArray[np.bool_] | None]:
+    """Of the p columns, where the model's parts tell: their weights, and which are used."""
+    for part in parts(model):
+        if hasattr(part, "pairs_"):  # the pair screening
+            return None, np.isin(np.arange(p), np.ravel(part.pairs_))
+    values = _weights(model, p)
+    if values is None or len(values) != p:
+        return None, None
+    return np.asarray(values, dtype=np.float64), np.asarray(values) > 0
+
+
+def _weights(model: BaseEstimator, p: int) -> Any:
+    final, linear = parts(model)[-1], _linear_map(model)
+    if linear is not None and linear.shape[1] == p:
+        return (linear**2).sum(axis=0)
+    if hasattr(final, "feature_importances_"):
+        return final.feature_importances_
+    if hasattr(final, "coef_"):
+        return np.abs(final.coef_).sum(axis=0)
+    return final.metric_.importances() if hasattr(final, "metric_") else None
+
+
+def rank(model: BaseEstimator) -> Row:
+    """Dimensions of the metric."""
+    linear = _linear_map(model)
+    if linear is not None:
+        return {"rank": int(np.linalg.matrix_rank(linear)) if linear.size else 0}
+    metric = getattr(parts(model)[-1], "metric_", None)
+    return {} if metric is None else {"rank": metric.rank}
+
+
+def _linear_map(model: BaseEstimator) -> npt.NDArray[np.float64] | None:
+    """The factor of a linear metric among the parts."""
+    for part in parts(model):
+        if isinstance(part, LinearMetricLearner):
+            return part.components_
+    return None
+
+
+def parts(model: BaseEstimator) -> list[BaseEstimator]:
+    """The steps of a pipeline in order, also of one inside another, or of the best of a search."""
+    if hasattr(model, "best_estimator_") and isinstance(model.best_estimator_, Pipeline):
+        return parts(model.best_estimator_)
+    if isinstance(model, Pipeline):
+        return [part for _, step in model.steps for part in parts(step)]
+    return [model]
+
+
+def chosen(model: BaseEstimator) -> Row:
+    """What tuning chose."""
+    if isinstance(model, GridSearchCV):
+        return {"best_params": dict(model.best_params_), "one_fit_seconds": model.refit_time_}
+    final = parts(model)[-1]
+    if hasattr(final, "best_params_"):
+        return {"best_params": dict(final.best_params_)}
+    return {"best_params": {"C": float(final.C_)}} if hasattr(final, "C_") else {}

@@ -1,0 +1,183 @@
+"""What is measured in a cell, by the name of its task."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold
+from sklearn.neighbors import KNeighborsClassifier
+from threadpoolctl import threadpool_limits
+
+from .._typing import Float, Index
+from ..boosting.learn import Learned
+from ..datasets import make_xor
+from ..inspection.displays._embedding import principal_directions
+from ..metric import SparseMetric
+from ._cells import Cell, Row, write
+from ._limits import cpu_limit
+from ._measures import chosen, rank, timed_fit, variables
+from ._methods import build
+from ._protocol import K, PaperSDist, by_margin, metric_after
+from ._sources import load
+
+#: The points along each side of a surface.
+SIDE = np.linspace(-2.2, 2.2, 25)
+#: The redundant third coordinate of the tilted plane.
+TILT = np.array([0.5, 0.3])
+
+
+def measure(cell: Cell, results: Path, limit: float) -> None:
+    """Do a cell's task here and now, and write its file."""
+    try:
+        with warnings.catch_warnings(), threadpool_limits(1), cpu_limit(limit):
+            warnings.simplefilter("ignore")
+            row = {"status": "ok", **TASKS[cell.task](cell)}
+    except Exception as error:
+        row = {"status": "failed", "message": f"{type(error).__name__}: {error}"}
+    write(cell, results, row)
+
+
+def test_error(cell: Cell) -> Row:
+    """A row of a table: learn from the training rows, err on the test rows."""
+    settings = dict(cell.settings)
+    split = load(cell.source, cell.repeat, settings.pop("rows", None))
+    model = build(cell.method, settings)
+    row = timed_fit(model, split)
+    row["error"] = float(np.mean(model.predict(split.X_test) != split.y_test))
+    if split.test_bayes_error is not None:
+        row["bayes_error"] = split.test_bayes_error
+    row.update({**variables(model, split), **rank(model), **chosen(model)})
+    if isinstance(model, PaperSDist):
+        row.update(_path_of(model))
+        row["margin_error"] = float(np.mean(model.predict_by_margin(split.X_test) != split.y_test))
+    return row
+
+
+def _path_of(model: PaperSDist) -> Row:
+    return {
+        "best_params": {"rho": model.rho_, "lambda_C": model.complexity_penalty_},
+        "one_fit_seconds": model.refit_time_,
+        "steps": model.n_steps_,
+        "candidates": model.n_candidates_,
+        "terms": len(model.metric_.terms),
+    }
+
+
+def tilted_plane(cell: Cell) -> Row:
+    """Figure 1: XOR on a plane in three dimensions, and the surface of L phi over x1 and x2."""
+    plane, y = make_xor(200, 2, informative=2, random_state=cell.repeat)
+    X, grid = (np.column_stack([rows, rows @ TILT]) for rows in (plane, _grid()))
+    learned = _one_path(cell, X, y)
+    metric = metric_after(learned, len(learned.path))
+    heights = _heights(metric, np.concatenate([grid, X]))
+    return {
+        "sides": np.round(SIDE, 3),
+        "surface": heights[: len(grid)].reshape(len(SIDE), -1),
+        "points": np.round(X, 3),
+        "classes": y,
+        "heights": heights[len(grid) :],
+        "terms": [term.name for term in metric.terms],
+        "importances": np.round(metric.importances(), 4),
+    }
+
+
+def surfaces(cell: Cell) -> Row:
+    """Figure 2: the surface over the two informative columns at three steps of a path."""
+    split = load(cell.source, cell.repeat)
+    learned = _one_path(cell, split.X_train, split.y_train)
+    relevant, last = split.relevant, len(learned.path)
+    grid = np.tile(split.X_train.mean(axis=0), (len(SIDE) ** 2, 1))
+    grid[:, relevant] = _grid()
+    row: Row = {"sides": np.round(SIDE, 3), "steps": [1, max(1, round(last / 2)), last]}
+    for place, m in zip(("first", "middle", "last"), row["steps"]):
+        metric = metric_after(learned, m)
+        row[place] = _heights(metric, grid).reshape(len(SIDE), -1)
+        row[f"{place}_terms"] = [term.name for term in metric.terms]
+    shown = np.random.default_rng(0).permutation(len(split.y_train))[:200]
+    row["points"] = np.round(split.X_train[shown][:, relevant], 3)
+    row["classes"], row["relevant"] = split.y_train[shown], relevant
+    return row
+
+
+def _grid() -> Float:
+    """All points of a square, the first coordinate the slower."""
+    return np.column_stack([side.ravel() for side in np.meshgrid(SIDE, SIDE, indexing="ij")])
+
+
+def _one_path(cell: Cell, X: Float, y: Index) -> Learned:
+    settings = dict(cell.settings)
+    return PaperSDist(**settings).learned(X, y, settings["rhos"][0])
+
+
+def _heights(metric: SparseMetric, rows: Float) -> Float:
+    """The first principal component of L phi(x)."""
+    result: Float = np.round(principal_directions(metric.transform(rows), 1)[0][:, 0], 4)
+    return result
+
+
+def cross_validated(cell: Cell) -> Row:
+    """Figures 4 and 5: training and validation errors of both classifiers in five folds."""
+    settings = dict(cell.settings)
+    split = load(cell.source, 0, settings.pop("rows", None))
+    ks = settings.pop("ks", [K])
+    X = np.concatenate([split.X_train, split.X_test])
+    y = np.concatenate([split.y_train, split.y_test])
+    folds = StratifiedKFold(5, shuffle=True, random_state=cell.repeat)
+    found = [
+        _both_errors(PaperSDist(**settings), X[a], y[a], X[b], y[b], ks)
+        for a, b in folds.split(X, y)
+    ]
+    means: Float = np.mean(found, axis=0)
+    names = ("training, 3-NN", "training, margin", "validation, 3-NN", "validation, margin")
+    return {"ks": ks, **{name: np.round(values, 5) for name, values in zip(names, means)}}
+
+
+def _both_errors(
+    model: PaperSDist, X: Float, y: Index, X_held: Float, y_held: Index, ks: list[int]
+) -> Float:
+    """Errors on the rows learned from, each left out among its neighbours, and on others."""
+    model.fit(X, y)
+    inside, outside = model.metric_.transform(X), model.metric_.transform(X_held)
+    errors = np.empty((4, len(ks)))
+    for column, k in enumerate(ks):
+        near = KNeighborsClassifier(k).fit(inside, y)
+        left_out = y[near.kneighbors(return_distance=False)]
+        errors[0, column] = np.mean((left_out.mean(axis=1) > 0.5) != y)
+        errors[1, column] = np.mean(by_margin(inside, y, None, k) != y)
+        errors[2, column] = np.mean(near.predict(outside) != y_held)
+        errors[3, column] = np.mean(by_margin(inside, y, outside, k) != y_held)
+    return errors
+
+
+def path(cell: Cell) -> Row:
+    """Figure 6: loss, complexity and errors at the refreshed steps of a path."""
+    settings = dict(cell.settings)
+    split = load(cell.source, cell.repeat, settings.pop("rows", None))
+    learned = PaperSDist(**settings).learned(split.X_train, split.y_train, settings["rhos"][0])
+    row: Row = {name: [] for name in ("step", "loss", "complexity", "training", "test", "margin")}
+    for m in learned.path.comparable():
+        metric = metric_after(learned, m)
+        inside, outside = metric.transform(split.X_train), metric.transform(split.X_test)
+        near = KNeighborsClassifier(K).fit(inside, split.y_train)
+        left_out = split.y_train[near.kneighbors(return_distance=False)].mean(axis=1) > 0.5
+        margin = by_margin(inside, split.y_train, outside, K)
+        row["step"].append(m)
+        row["loss"].append(round(learned.path.steps[m - 1].loss / len(split.y_train), 5))
+        row["complexity"].append(round(learned.path.factor(m).complexity(), 5))
+        row["training"].append(float(np.mean(left_out != split.y_train)))
+        row["test"].append(float(np.mean(near.predict(outside) != split.y_test)))
+        row["margin"].append(float(np.mean(margin != split.y_test)))
+    return row
+
+
+TASKS: dict[str, Callable[[Cell], dict[str, Any]]] = {
+    "test error": test_error,
+    "tilted plane": tilted_plane,
+    "surfaces": surfaces,
+    "cross-validated": cross_validated,
+    "path": path,
+}
