@@ -11,7 +11,6 @@ the full matrix. Wall seconds, and CPU seconds in brackets.
 from __future__ import annotations
 
 import argparse
-import os
 import time
 import warnings
 from collections.abc import Callable
@@ -24,9 +23,11 @@ from sklearn.preprocessing import StandardScaler
 
 from metricboost.baselines import LMNN, PGDM
 from metricboost.datasets import make_double_ring
+from metricboost.studies._limits import cpu_seconds
+from metricboost.studies._sources import Split
 
 from .rivals import ForeignMetric
-from .tables import Split, load
+from .tables import load
 
 K = 3
 FOREIGN = {"n_neighbors": K, "random_state": 0}
@@ -34,13 +35,9 @@ FOREIGN = {"n_neighbors": K, "random_state": 0}
 
 def timed(run: Callable[[], Any]) -> tuple[Any, float, float]:
     """The result, wall seconds, and CPU seconds with those of finished processes."""
-    before, start = _cpu_seconds(), time.perf_counter()
+    before, start = cpu_seconds(), time.perf_counter()
     result = run()
-    return result, time.perf_counter() - start, _cpu_seconds() - before
-
-
-def _cpu_seconds() -> float:
-    return sum(os.times()[:4])
+    return result, time.perf_counter() - start, cpu_seconds() - before
 
 
 def standardised(split: Split) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:

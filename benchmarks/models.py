@@ -16,7 +16,15 @@ from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import QuantileTransformer, StandardScaler
+from sklearn.preprocessing import QuantileTransformer
+
+from metricboost.studies._methods import (
+    GRIDS,
+    l1_all_pairs,
+    lightgbm,
+    screened,
+    tuned_rival,
+)
 
 from . import rivals
 
@@ -40,13 +48,6 @@ def normal_scores() -> BaseEstimator:
     return QuantileTransformer(n_quantiles=1000, output_distribution="normal")
 
 
-def screened(model: BaseEstimator) -> BaseEstimator:
-    """The pair screening alone, in front of a plain model."""
-    from metricboost.inspection import ScreenedPairs
-
-    return make_pipeline(ScreenedPairs(), StandardScaler(), model)
-
-
 MODELS: dict[str, Callable[[], BaseEstimator]] = {
     "defaults": ours,
     "tuned": partial(ours, "SDistClassifierCV"),
@@ -66,18 +67,18 @@ MODELS: dict[str, Callable[[], BaseEstimator]] = {
     "coded": partial(ours, multiclass="coded"),
     "screening + logistic": lambda: screened(LogisticRegression(max_iter=2000)),
     "screening + 10-NN": lambda: screened(KNeighborsClassifier(10)),
-    "L1 logistic, all pairs": rivals.l1_all_pairs,
+    "L1 logistic, all pairs": l1_all_pairs,
     "3-NN": rivals.nearest,
     "NCA": rivals.nca,
     "LMNN": rivals.lmnn,
     "LFDA": rivals.lfda,
-    **{f"{name}, tuned": partial(rivals.paper_rival, name) for name in rivals.GRIDS},
+    **{f"{name}, tuned": partial(tuned_rival, name) for name in GRIDS},
     "RBF-SVM": rivals.svm,
     "RBF-SVM, AUC": partial(rivals.svm, scoring="roc_auc", class_weight="balanced"),
     "L1 logistic": rivals.l1_logistic,
     "L1 logistic, balanced": partial(rivals.l1_logistic, "balanced"),
-    "LightGBM": rivals.lightgbm,
-    "LightGBM, balanced": partial(rivals.lightgbm, "balanced"),
+    "LightGBM": lightgbm,
+    "LightGBM, balanced": partial(lightgbm, "balanced"),
     "imputing": partial(ours, missing="impute"),
     "defaults, imputed": lambda: rivals.imputed(ours()),
     "3-NN, imputed": lambda: rivals.imputed(rivals.nearest()),

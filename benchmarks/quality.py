@@ -13,18 +13,18 @@ cell.
 from __future__ import annotations
 
 import argparse
-import multiprocessing as mp
-import signal
-import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from multiprocessing.connection import wait
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+
+from metricboost.studies._cells import Row, is_open, read
+from metricboost.studies._methods import GRIDS
+from metricboost.studies._published import ERRORS
+from metricboost.studies._running import run_cells
 
 from . import tables
-from .cells import Cell, Row, read, run, write
+from .cells import Cell, run
 from .models import MODELS
 from .report import (
     collect,
@@ -34,12 +34,6 @@ from .report import (
     print_matrix,
     print_verdicts,
 )
-from .rivals import GRIDS
-
-CONTEXT = mp.get_context("forkserver")  # the imports are paid once
-CONTEXT.set_forkserver_preload(["benchmarks.cells"])
-#: Wall seconds, as a multiple of the limit, after which a fit is stuck.
-STUCK = 10
 
 
 @dataclass(frozen=True)
@@ -140,14 +134,17 @@ STUDY = {
 }
 #: Test errors in Table 3 of the sDist paper, 20 splits, 3-NN.
 PUBLISHED = {
-    table: dict(
-        zip(("3-NN", "PGDM, tuned", "LMNN, tuned", "SMLsm, tuned", "tuned"), errors, strict=True)
-    )
-    for table, errors in {
-        "Ionosphere": (0.13, 0.07, 0.06, 0.09, 0.05),
-        "SECOM": (0.14, 0.09, 0.08, 0.09, 0.07),
-        "Madelon": (0.46, 0.31, 0.39, 0.41, 0.09),
-    }.items()
+    table: {
+        model: ERRORS[table, method]
+        for model, method in (
+            ("3-NN", "kNN"),
+            ("PGDM, tuned", "PGDM"),
+            ("LMNN, tuned", "LMNN"),
+            ("SMLsm, tuned", "SMLsm"),
+            ("tuned", "sDist"),
+        )
+    }
+    for table in ("Ionosphere", "SECOM", "Madelon")
 }
 #: The models that are held against the rivals.
 OURS = ("defaults", "tuned", "tuned AUC", "balanced")
@@ -156,66 +153,6 @@ TOO_LARGE = {
     ("pure XOR, p 2000, N 300", "L1 logistic, all pairs"),
     ("pure XOR, p 5000", "L1 logistic, all pairs"),
 }
-
-
-@dataclass
-class Runner:
-    """Runs cells in processes of their own, at most `jobs` at a time."""
-
-    results: Path
-    jobs: int
-    limit: float
-    give_up: int
-    total: int
-    timeouts: Counter[tuple[str, str]]
-    done: int = 0
-    running: dict[Any, tuple[Any, Cell, float]] = field(default_factory=dict)
-
-    def __call__(self, cells: list[Cell]) -> None:
-        try:
-            for cell in cells:
-                self._finish(self.jobs - 1)
-                if self.timeouts[cell.table, cell.model] < self.give_up:
-                    self._start(cell)
-                else:
-                    self._report(cell, "left out: too many timeouts")
-            self._finish(0)
-        finally:
-            for process, _, _ in self.running.values():
-                process.terminate()
-
-    def _start(self, cell: Cell) -> None:
-        path = cell.path(self.results)
-        path.unlink(missing_ok=True)
-        process = CONTEXT.Process(target=run, args=(cell, path, self.limit))
-        process.start()
-        self.running[process.sentinel] = (process, cell, time.monotonic())
-
-    def _finish(self, at_most: int) -> None:
-        """Wait until at most so many are running."""
-        while len(self.running) > at_most:
-            for sentinel in wait(list(self.running), timeout=10):
-                self._ended(*self.running.pop(sentinel))
-            for process, _, start in self.running.values():
-                if time.monotonic() - start > STUCK * self.limit:
-                    process.kill()
-
-    def _ended(self, process: Any, cell: Cell, start: float) -> None:
-        process.join()
-        path = cell.path(self.results)
-        if process.exitcode == -signal.SIGXCPU:
-            write(path, cell, {"status": "timeout", "limit": self.limit})
-        elif process.exitcode:
-            message = f"the process ended with {process.exitcode}"
-            write(path, cell, {"status": "failed", "message": message})
-        row = read(path) or {"status": "lost"}
-        if row["status"] == "timeout":
-            self.timeouts[cell.table, cell.model] += 1
-        self._report(cell, _outcome(row))
-
-    def _report(self, cell: Cell, outcome: str) -> None:
-        self.done += 1
-        print(f"[{self.done}/{self.total}] {cell}: {outcome}", flush=True)
 
 
 def _outcome(row: Row) -> str:
@@ -235,25 +172,33 @@ def selected(arguments: argparse.Namespace) -> Iterator[Cell]:
                     yield from (Cell(table, model, seed) for seed in seeds[first : first + 5])
 
 
-def state(cell: Cell, arguments: argparse.Namespace) -> str:
-    """Only "ok" and "timeout" are kept; the rest is tried again, as is a timeout of less time."""
-    row = None if arguments.fresh else read(cell.path(arguments.results))
-    if row is None or (row["status"] == "timeout" and row["limit"] < arguments.limit):
-        return "unknown"
-    return str(row["status"])
-
-
 def measure(cells: list[Cell], arguments: argparse.Namespace) -> None:
-    states = {cell: state(cell, arguments) for cell in cells}
-    todo = [cell for cell in cells if states[cell] not in ("ok", "timeout")]
+    rows = {cell: None if arguments.fresh else read(cell, arguments.results) for cell in cells}
+    todo = [cell for cell in cells if is_open(rows[cell], arguments.limit)]
     print(f"{len(cells)} cells, {len(todo)} to measure", flush=True)
-    timeouts = Counter((c.table, c.model) for c in cells if states[c] == "timeout")
-    limits = arguments.limit, arguments.give_up
-    Runner(arguments.results, arguments.jobs, *limits, len(todo), timeouts)(todo)
+    timeouts = Counter(
+        cell.group()
+        for cell, row in rows.items()
+        if row is not None and row["status"] == "timeout" and cell not in todo
+    )
+    run_cells(
+        todo,
+        arguments.results,
+        run,
+        jobs=arguments.jobs,
+        limit=arguments.limit,
+        give_up=arguments.give_up,
+        timeouts=timeouts,
+        tell=_tell,
+    )
+
+
+def _tell(cell: Cell, row: Row, done: int, total: int) -> None:
+    print(f"[{done}/{total}] {cell}: {_outcome(row)}", flush=True)
 
 
 def show(cells: list[Cell], results: Path, chosen: TableSet, markdown: bool, details: bool) -> None:
-    rows = [row for cell in cells if (row := read(cell.path(results))) is not None]
+    rows = [row for cell in cells if (row := read(cell, results)) is not None]
     if not rows:
         print("No cell is measured yet.")
         return

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import rankdata
 
-from .cells import Row
+from metricboost.studies._cells import Row
+from metricboost.studies._results import mean_and_error
 
 #: table -> model -> seed -> row
 Results = dict[str, dict[str, dict[int, Row]]]
@@ -45,15 +46,6 @@ def collect(rows: Iterable[Row]) -> Results:
 
 def values(rows: dict[int, Row], key: str) -> dict[int, float]:
     return {seed: row[key] for seed, row in rows.items() if row["status"] == "ok" and key in row}
-
-
-def mean_and_error(numbers: Iterable[float]) -> tuple[float, float]:
-    """The mean, and its standard error over the splits."""
-    array = np.array(list(numbers))
-    if not len(array):
-        return np.nan, np.nan
-    spread = array.std(ddof=1) / np.sqrt(len(array)) if len(array) > 1 else np.nan
-    return float(array.mean()), float(spread)
 
 
 def paired(

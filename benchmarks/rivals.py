@@ -20,11 +20,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.decomposition import PCA
 from sklearn.feature_selection import VarianceThreshold
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
+from sklearn.linear_model import LogisticRegressionCV
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalysis
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 #: The interpreter of an environment with metric-learn 0.7.0 and scikit-learn 1.5.
@@ -102,28 +102,6 @@ def l1_logistic(class_weight: str | None = None) -> Pipeline:
     return make_pipeline(StandardScaler(), logistic)
 
 
-def l1_all_pairs() -> Pipeline:
-    """All p(p+1)/2 products; C is one that suits the simulations, as tuning takes too long."""
-    l1 = LogisticRegression(C=0.03, l1_ratio=1.0, solver="liblinear")
-    return make_pipeline(
-        StandardScaler(), PolynomialFeatures(2, include_bias=False), StandardScaler(), l1
-    )
-
-
-def lightgbm(class_weight: str | None = None) -> BaseEstimator:
-    """The defaults, made repeatable."""
-    from lightgbm import LGBMClassifier
-
-    return LGBMClassifier(
-        class_weight=class_weight,
-        n_jobs=1,
-        random_state=0,
-        deterministic=True,
-        force_row_wise=True,
-        verbose=-1,
-    )
-
-
 class WidePCA(TransformerMixin, BaseEstimator):
     """The first principal components of wide tables; others stay as they are."""
 
@@ -186,38 +164,6 @@ def linear_metric(metric: BaseEstimator) -> Pipeline:
     return make_pipeline(
         VarianceThreshold(), StandardScaler(), WidePCA(), metric, KNeighborsClassifier(3)
     )
-
-
-#: What is tuned of each of the paper's rivals, by the error of 3-NN in three folds.
-GRIDS: dict[str, dict[str, list[Any]]] = {
-    "PGDM": {"diagonal": [False, True], "regularization": [1e-6, 0.1, 1.0, 10.0]},
-    "LMNN": {"n_neighbors": [1, 3, 5]},
-    "SMLsm": {"penalty": [0.3, 0.1, 0.03, 0.01]},
-    "SMLsm, columns": {"penalty": [0.2, 0.1, 0.05]},
-    "SMLlp": {"penalty": [1.0, 0.3, 0.1, 0.03]},
-    "SMLlp, dominant": {"penalty": [0.8, 0.5, 0.3]},
-    "BoostMetric": {"max_iter": [10, 50, 200]},
-    "NCA": {"estimator__n_components": [5, 10, 20]},
-}
-
-
-def paper_rival(name: str) -> GridSearchCV:
-    """3-NN under one of the metrics that the paper compares with, or NCA, on all columns."""
-    from metricboost import baselines
-
-    learner = {
-        "PGDM": baselines.PGDM(),
-        "LMNN": baselines.LMNN(),
-        "SMLsm": baselines.SMLsm(),
-        "SMLsm, columns": baselines.SMLsm(rotate=False, tol=0.03),
-        "SMLlp": baselines.SMLlp(n_components=20),
-        "SMLlp, dominant": baselines.SMLlp(form="dominant", tol=0.01),
-        "BoostMetric": baselines.BoostMetric(random_state=0),
-        "NCA": baselines.ComponentsMetric(NeighborhoodComponentsAnalysis(random_state=0)),
-    }[name]
-    steps = [("scale", StandardScaler()), ("metric", learner), ("knn", KNeighborsClassifier(3))]
-    grid = {f"metric__{key}": values for key, values in GRIDS[name].items()}
-    return GridSearchCV(Pipeline(steps), grid, cv=StratifiedKFold(3, shuffle=True, random_state=0))
 
 
 def nca() -> Pipeline:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,64 +18,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.datasets import load_digits, load_wine
-from sklearn.model_selection import train_test_split
 
-from metricboost.datasets import (
-    fetch_ionosphere,
-    fetch_madelon,
-    fetch_secom,
-    make_double_ring,
-    make_xor,
+from metricboost.datasets import make_double_ring, make_xor
+from metricboost.studies._sources import (
+    N_TEST,
+    Split,
+    ionosphere,
+    madelon,
+    real_split,
+    secom,
+    simulated,
+    varying,
 )
 
 from .mixtures import THREE_XORS, XOR_AND_RING, Mixture
 
-N_TEST = 2000
-
-
-@dataclass(frozen=True)
-class Split:
-    """Training and test rows, and the columns that matter where they are known."""
-
-    X_train: npt.NDArray[np.float64]
-    y_train: npt.NDArray[np.int64]
-    X_test: npt.NDArray[np.float64]
-    y_test: npt.NDArray[np.int64]
-    relevant: npt.NDArray[np.intp] | None
-    bayes_error: float | None
-
-
 Loader = Callable[[int], Split]
-
-
-def real(X: Any, y: Any, seed: int, relevant: Any = None) -> Split:
-    """The splits of all real tables: 70/30, stratified."""
-    codes = np.unique(y, return_inverse=True)[1].astype(np.int64)
-    X_train, X_test, y_train, y_test = train_test_split(
-        np.asarray(X, dtype=np.float64), codes, test_size=0.3, stratify=codes, random_state=seed
-    )
-    return Split(X_train, y_train, X_test, y_test, relevant, None)
-
-
-def varying(X: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    return X[:, X.max(axis=0) > X.min(axis=0)]
-
-
-def madelon(seed: int) -> Split:
-    bunch = fetch_madelon()
-    return real(bunch.data, bunch.target, seed, np.asarray(bunch.relevant))
-
-
-def ionosphere(seed: int) -> Split:
-    """The paper's 33 inputs: the 34th is constant."""
-    bunch = fetch_ionosphere()
-    return real(varying(bunch.data), bunch.target, seed)
-
-
-def secom(seed: int) -> Split:
-    """The paper's 1436 x 414: no column with over 3% missing, then no row with any; 1 = fail."""
-    bunch = fetch_secom(preprocessed=True)
-    return real(varying(bunch.data), bunch.target, seed)
 
 
 def stored(name: str, seed: int, prepare: Callable[[Any], Any] = np.asarray) -> Split:
@@ -83,12 +41,12 @@ def stored(name: str, seed: int, prepare: Callable[[Any], Any] = np.asarray) -> 
     if folder is None:
         raise OSError(f"{name} is read from {name}.npz in the folder METRICBOOST_DATA: set it.")
     with np.load(Path(folder) / f"{name}.npz") as file:
-        return real(prepare(file["X"]), file["y"], seed)
+        return real_split(prepare(file["X"]), file["y"], seed)
 
 
 def bundled(load_it: Callable[..., Any], seed: int) -> Split:
     X, y = load_it(return_X_y=True)
-    return real(X, y, seed)
+    return real_split(X, y, seed)
 
 
 def with_missing(complete: Loader, share: float, seed: int) -> Split:
@@ -99,11 +57,6 @@ def with_missing(complete: Loader, share: float, seed: int) -> Split:
         return np.where(rng.random(X.shape) < share, np.nan, X)
 
     return replace(split, X_train=removed(split.X_train), X_test=removed(split.X_test))
-
-
-def simulated(make: Any, n: int, p: int, informative: float, seed: int) -> Split:
-    X, y, info = make(n + N_TEST, p, informative=informative, return_info=True, random_state=seed)
-    return Split(X[:n], y[:n], X[n:], y[n:], info.informative, info.bayes_error)
 
 
 def mixed(mixture: Mixture, n: int, p: int, seed: int) -> Split:

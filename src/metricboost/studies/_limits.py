@@ -1,8 +1,9 @@
-"""A limit of CPU seconds, and the most memory a process has had, where there is POSIX."""
+"""What a process has used, and a limit of its CPU seconds where there is POSIX."""
 
 from __future__ import annotations
 
 import math
+import os
 import signal
 import time
 from collections.abc import Iterator
@@ -29,6 +30,12 @@ def cpu_limit(seconds: float) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
+
+
+def cpu_seconds() -> float:
+    """Of this process and of those that it waited for."""
+    used = os.times()
+    return used.user + used.system + used.children_user + used.children_system
 
 
 def peak_megabytes() -> float:

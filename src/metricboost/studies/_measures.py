@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import time
 from typing import Any
 
@@ -15,26 +14,20 @@ from sklearn.pipeline import Pipeline
 
 from ..baselines import LinearMetricLearner
 from ._cells import Row
-from ._limits import cpu_limit, peak_megabytes
+from ._limits import cpu_limit, cpu_seconds, peak_megabytes
 from ._sources import Split
 
 
 def timed_fit(model: BaseEstimator, split: Split, limit: float = math.inf) -> Row:
     """Fit; beyond the limit of CPU seconds a signal ends the process."""
     with cpu_limit(limit):
-        cpu, wall, memory = _cpu_seconds(), time.perf_counter(), peak_megabytes()
+        cpu, wall, memory = cpu_seconds(), time.perf_counter(), peak_megabytes()
         model.fit(split.X_train, split.y_train)
         return {
-            "cpu_seconds": _cpu_seconds() - cpu,
+            "cpu_seconds": cpu_seconds() - cpu,
             "seconds": time.perf_counter() - wall,
             "megabytes": peak_megabytes() - memory,
         }
-
-
-def _cpu_seconds() -> float:
-    """Of this process and of those that it waited for."""
-    used = os.times()
-    return used.user + used.system + used.children_user + used.children_system
 
 
 def variables(model: BaseEstimator, split: Split) -> Row:

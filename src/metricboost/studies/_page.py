@@ -376,8 +376,8 @@ def _figure5(cells: list[Cell], results: Results, extent: Extent) -> list[Block]
 def _figure6(cells: list[Cell], results: Results, extent: Extent) -> list[Block]:
     caption = (
         "Figure 6. Along the path, at the refreshed steps, one line for each of "
-        f"{extent.few()} repeats: loss, complexity, and the error of 3-NN on the training rows, each "
-        "left out (dotted), and on the test rows."
+        f"{extent.few()} repeats: loss, complexity, and the error of 3-NN on the training rows, "
+        "each left out (dotted), and on the test rows."
     )
     return [
         Heading("Figure 6"),
