@@ -15,7 +15,7 @@ from .loop import BoostingOptions, Watch, boost
 from .path import Factor, Path, Step, best_step
 from .pruning import harms, heaviest, keep_only, recurring
 from .scaling import Scaling, informed
-from .screening import BUDGET, Screening, screen_pairs
+from .screening import BUDGET, MARGIN, MARGIN_BEFORE_GATE, Screening, screen_pairs
 from .start import Init, start_factor, start_scaling
 from .terms import Candidates, Term
 
@@ -107,7 +107,14 @@ def _screened(candidates: Candidates, labels: Index, options: LearningOptions) -
         return None
     auto = options.screen_pairs == "auto"
     n_pairs = candidates.n_columns if auto else int(options.screen_pairs)
-    screening = screen_pairs(candidates.X, labels, n_pairs, BUDGET if auto else np.inf)
+    gated = options.boosting.oob_gate is not None and labels.max() == 1
+    screening = screen_pairs(
+        candidates.X,
+        labels,
+        n_pairs,
+        BUDGET if auto else np.inf,
+        margin=MARGIN_BEFORE_GATE if gated else MARGIN,
+    )
     candidates.add_useful(screening.pairs)
     return screening
 

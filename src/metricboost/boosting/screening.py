@@ -2,8 +2,8 @@
 
 For every pair of columns, squares included, the difference between the classes of the second
 moments, the columns centred within their class, is divided by its standard error. Under no
-difference the largest of p(p+1)/2 such statistics lies near sqrt(2 log(p(p+1))); pairs that come
-close to it or beyond become candidates. That finds interactions without any marginal effect, and
+difference the largest of p(p+1)/2 such statistics lies near sqrt(2 log(p(p+1))); pairs above that
+plus a margin become candidates. That finds interactions without any marginal effect, and
 differences in spread, where Euclidean neighbours among many noise columns know nothing.
 Two matrix products per class, O(n p^2) once, block by block.
 
@@ -25,10 +25,12 @@ from .._typing import Float, Index
 from .classes import members
 from .terms import Term
 
-#: Added to sqrt(2 log(p(p+1))). Below it, noise has about one false pair a table, which the gate
-#: turns away; above it, at a hundred rows, true pairs are missed: the double ring with N 100 has an
-#: error of 0.21 (p 50) and 0.22 (p 500) so, and of 0.30 and 0.31 with a margin of +0.5.
-MARGIN = -0.5
+#: Above sqrt(2 log(p(p+1))) by this much: products of columns have heavier tails than a normal.
+MARGIN = 0.5
+#: For candidates of two classes. Noise then has about one false pair a table, which the gate turns
+#: away; above it true pairs are missed where rows are few: the double ring with N 100 has an error
+#: of 0.21 (p 50) and 0.22 (p 500), and of 0.30 and 0.31 with the margin above.
+MARGIN_BEFORE_GATE = -0.5
 #: The most work screening does unasked, in multiply-adds per moment (n p^2).
 BUDGET = 4e10
 #: Columns of a block of the pair matrix for two classes; fewer for more, in the same memory.
@@ -57,8 +59,12 @@ def screen_pairs(
     n_pairs: int,
     budget: float = np.inf,
     threshold: float | None = None,
+    margin: float = MARGIN,
 ) -> Screening:
-    """The ``n_pairs`` best pairs above the noise; ``X`` is standardised."""
+    """The ``n_pairs`` best pairs above the noise; ``X`` is standardised.
+
+    The noise reaches up to ``sqrt(2 log(p(p+1))) + margin``, where no threshold is given.
+    """
     groups = _screened_classes(labels)
     columns = np.arange(X.shape[1])
     if X.shape[0] * X.shape[1] ** 2 > budget:
@@ -66,7 +72,7 @@ def screen_pairs(
     classes = [_centred(X[np.ix_(group, columns)]) for group in groups]
     p, block = len(columns), max(2 * BLOCK // len(groups), 1)
     if threshold is None:
-        threshold = float(np.sqrt(2 * np.log(p * (p + 1)))) + MARGIN
+        threshold = float(np.sqrt(2 * np.log(p * (p + 1)))) + margin
     threshold = _as_rare(threshold, len(groups))
     best: list[tuple[float, int, int]] = []
     for start in range(0, p, block):
