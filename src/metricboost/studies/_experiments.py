@@ -72,7 +72,7 @@ def simulation(study: str, kind: str, extent: Extent) -> Iterator[Cell]:
 def _column(study: str, source: str, n: int, p: int, extent: Extent) -> Iterator[Cell]:
     for method in SIMULATION_METHODS:
         if method == "sDist, to the letter" and n == 5000:
-            continue  # days
+            continue  # hours
         slow = method in SIMULATION_GRIDS and (n == 5000 or p > 50)
         slow |= method == "sDist, to the letter" or (method == "sDist, tuned" and n == 5000)
         for repeat in range(extent.few() if slow else extent.repeats):
@@ -90,12 +90,14 @@ def _simulation_settings(method: str, n: int, extent: Extent) -> dict[str, Any]:
 
 
 def _short(method: str, settings: dict[str, Any], extent: Extent) -> dict[str, Any]:
-    """In short: the middle value of every grid."""
+    """In short: the last value of every grid, and few steps to the letter."""
     if not extent.short:
         return settings
     if method in GRIDS:
-        grid = {key: [values[len(values) // 2]] for key, values in settings["grid"].items()}
+        grid = {key: values[-1:] for key, values in settings["grid"].items()}
         return {**settings, "grid": grid}
+    if method == "sDist, to the letter":
+        return {**settings, "max_iter": SHORT_M}
     return settings
 
 
@@ -116,7 +118,7 @@ def real(extent: Extent) -> Iterator[Cell]:
             settings = _short(method, default_settings(method), extent) | extent.rows()
             if method == "kNN":
                 settings["scaling"] = "standard"
-            if method == "sDist, to the letter":
+            if method == "sDist, to the letter" and not extent.short:
                 settings["max_iter"] = PAPERS_M[source]
             slow = method in GRIDS or method == "sDist, to the letter"
             few = slow and source != "Ionosphere"

@@ -148,8 +148,8 @@ def default_settings(method: str) -> dict[str, Any]:
     if method in GRIDS:
         return {"grid": GRIDS[method], "scaling": "standard"}
     if method == "sDist, to the letter":
-        letter = {"parameters": TO_THE_LETTER, "max_iter": 100, "max_candidates": None}
-        return letter | {"margin_neighbors": TO_THE_LETTER["n_neighbors"]}
+        own = {"margin_neighbors": TO_THE_LETTER["n_neighbors"]}
+        return {"parameters": TO_THE_LETTER, "max_iter": 500} | own
     if method.startswith("sDist") and METHODS[method] is _paper_sdist:
         own = {"margin_neighbors": REFINED["n_neighbors"]}
         return {"parameters": REFINED, "max_iter": 2000} | own

@@ -29,7 +29,7 @@ RHOS = (0.05, 0.1, 0.2)
 PENALTIES = (0.001, 0.01, 0.1, 1.0, 10.0)
 #: The neighbours of the final classifier.
 K = 3
-#: What the paper says, and nothing beyond it: no gate, no screening, no clipping.
+#: What the paper says: no gate, no screening, no clipping.
 TO_THE_LETTER: dict[str, Any] = {
     "n_neighbors": 3, "max_features": "sqrt", "subsample": 0.5, "refresh_every": 50,
     "max_degree": 4, "learning_rate": 0.05, "oob_gate": None, "screen_pairs": 0, "prune": None,
@@ -41,7 +41,7 @@ REFINED: dict[str, Any] = {
     "max_degree": 4, "learning_rate": 0.1, "oob_gate": 2.0, "screen_pairs": "auto", "prune": None,
     "n_averaged": 1, "clip": 3.0,
 }  # fmt: skip
-#: Products are made until there are so many candidates; the letter knows no end to them.
+#: Products are made until there are so many candidates: panels grow with their root.
 MOST_CANDIDATES = 4096
 
 
