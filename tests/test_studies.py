@@ -399,9 +399,10 @@ def test_command_draws_the_surfaces(tmp_path):
 
 def shape_of(surface):
     """A bowl rises to all four corners and sides; a saddle to two opposite corners only."""
-    centre = surface[len(surface) // 2, len(surface) // 2]
+    c = len(surface) // 2
+    centre = surface[c, c]
     corners = np.array([surface[0, 0], surface[-1, -1], surface[0, -1], surface[-1, 0]]) - centre
-    sides = np.array([surface[0, 12], surface[-1, 12], surface[12, 0], surface[12, -1]]) - centre
+    sides = np.array([surface[0, c], surface[-1, c], surface[c, 0], surface[c, -1]]) - centre
     if np.ptp(np.sign([*corners, *sides])) == 0:
         return "bowl"
     one, other = np.sign(corners[:2]), np.sign(corners[2:])

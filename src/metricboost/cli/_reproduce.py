@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from importlib.util import find_spec
 from pathlib import Path
 
 from ..studies._cells import Cell, Row
@@ -24,6 +25,7 @@ def run_reproduce(
     results: Path, output: Path, run: bool,
 ) -> None:  # fmt: skip
     names = chosen_names(names)
+    _check_installed()
     known = Results(results)
     cells = cells_of(names, extent)
     todo = known.missing(cells, limit) if run else []
@@ -50,6 +52,13 @@ def chosen_names(names: list[str]) -> list[str]:
         raise WrongUsageError(f"No {unknown[0]!r} here: choose from {', '.join(EXPERIMENTS)}, all.")
     everything = not names or "all" in names
     return [name for name in EXPERIMENTS if everything or name in names]
+
+
+def _check_installed() -> None:
+    """Before hours of work: what draws the figures, and LightGBM."""
+    for module in ("matplotlib", "lightgbm"):
+        if find_spec(module) is None:
+            raise ValueError(f'This needs {module}: pip install "metricboost[study]"')
 
 
 def _measured(voice: Voice, todo: list[Cell], results: Path, jobs: int, limit: float) -> None:

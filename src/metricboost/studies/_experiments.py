@@ -83,7 +83,7 @@ def _column(study: str, source: str, n: int, p: int, extent: Extent) -> Iterator
 def _simulation_settings(method: str, n: int, extent: Extent) -> dict[str, Any]:
     if method not in SIMULATION_GRIDS:
         return _short(method, default_settings(method), extent)
-    settings = {"grid": SIMULATION_GRIDS[method], "scaling": "tuned"}
+    settings: dict[str, Any] = {"grid": SIMULATION_GRIDS[method], "scaling": "tuned"}
     if n > TUNING_ROWS:
         settings["tuning_rows"] = TUNING_ROWS
     return _short(method, settings, extent)
@@ -174,7 +174,7 @@ def figure6(extent: Extent) -> Iterator[Cell]:
     for source in PATH_SOURCES:
         rows = extent.rows() if source in REAL else {}
         for name, parameters in (("to the letter", TO_THE_LETTER), ("refined", REFINED)):
-            often = parameters | {"refresh_every": 10 if name == "to the letter" else 5}
+            often = parameters | {"refresh_every": 10 if name == "to the letter" else 2}
             settings = _one_path(often, 0.05, steps) | rows
             for repeat in range(extent.few()):
                 yield Cell("figure6", "path", name, source, repeat, settings)

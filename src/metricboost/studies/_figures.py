@@ -37,7 +37,7 @@ def tilted_plane(row: Row) -> str:
     _surface(after, row["sides"], row["surface"])
     heights = np.array(row["heights"])
     _points(after, np.column_stack([points[:, :2], heights]), classes)
-    after.set(title="after", xlabel="x1", ylabel="x2", zlabel="first component of L φ(x)")
+    after.set(title="after", xlabel="x1", ylabel="x2", zlabel="z")
     return drawn(figure)
 
 
@@ -87,7 +87,7 @@ def selection_and_time(tables: dict[str, Grouped], shape: dict[str, int]) -> str
         axes[1].bar(places, seconds, width, color=COLOURS[i])
     axes[0].plot([], [], "_", color="black", label="terms among the candidates at the stop")
     axes[0].set(ylabel="variables used, % of p", ylim=(0, 105))
-    axes[0].legend(loc="upper right", fontsize=8, ncols=2)
+    figure.legend(loc="outside upper center", ncols=4)
     axes[1].set(ylabel="seconds of one fit", yscale="log")
     axes[1].set_xticks(range(len(methods)), methods, rotation=30, ha="right")
     return drawn(figure)
@@ -125,7 +125,8 @@ def sensitivity(rows: Grouped) -> str:
         labels = [name.split("eta ")[1] for name in names]
         ax.set_xticks(range(len(labels)), labels)
         ax.set(xlabel="bagging fraction eta", ylabel="error")
-        ax.legend(fontsize=7, ncols=3)
+        ax.margins(y=0.3)
+        ax.legend(fontsize=7, ncols=3, loc="upper center")
     return drawn(figure)
 
 
@@ -177,7 +178,7 @@ def paths(rows: dict[str, Grouped]) -> str:
 
 
 def _path_lines(axes: Any, row: Row, colour: str, label: str | None) -> None:
-    style = {"color": colour, "linewidth": 0.9}
+    style = {"color": colour, "linewidth": 0.9, "marker": ".", "markersize": 3}
     axes[0].plot(row["step"], row["loss"], label=label, **style)
     axes[1].plot(row["step"], row["complexity"], **style)
     axes[2].plot(row["step"], row["test"], **style)

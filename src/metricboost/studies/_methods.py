@@ -7,6 +7,7 @@ fingerprint.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -130,7 +131,7 @@ Builder = Callable[[Settings], BaseEstimator]
 METHODS: dict[str, Builder] = {
     "kNN": lambda settings: nearest(settings["scaling"]),
     "kNN, standardised": lambda settings: nearest("standard"),
-    **{name: (lambda settings, name=name: _rival(name, settings)) for name in GRIDS},
+    **{name: partial(_rival, name) for name in GRIDS},
     "sDist": _paper_sdist,
     "sDist, to the letter": _paper_sdist,
     "sDist, defaults": lambda settings: SDistClassifier(random_state=0),

@@ -15,6 +15,8 @@ from ._published import ERRORS, SECONDS
 from ._results import Results, mean_and_error, measured
 from ._sources import REAL, SIZES, load, simulation_name
 
+#: The simulation of a table.
+KINDS = {"table1": "double ring", "table2": "XOR"}
 #: Rows whose metric or rule is sDist's, each from one cell: (name on the page, method, key).
 OURS = (
     ("sDist", "sDist", "error"),
@@ -69,7 +71,7 @@ def blocks(names: list[str], extent: Extent, results: Results) -> list[Block]:
     if extent.short:
         found.append(Paragraph(_shortened()))
     cells = {name: list(EXPERIMENTS[name](extent)) for name in names}
-    simulated = [name for name in ("table1", "table2") if name in names]
+    simulated = [name for name in names if name in KINDS]
     for name in simulated:
         found += _simulation(name, columns(cells[name], results))
     if simulated:
@@ -127,7 +129,7 @@ def _state(rows: list[Row]) -> str:
 
 
 def _simulation(name: str, found: dict[str, Column]) -> list[Block]:
-    kind = {"table1": "double ring", "table2": "XOR"}[name]
+    kind = KINDS[name]
     number = name.removeprefix("table")
     blocks: list[Block] = [
         Heading(f"Table {number}: {kind}"),
@@ -323,7 +325,8 @@ def _figure1(cells: list[Cell], results: Results, extent: Extent) -> list[Block]
     weights = ", ".join(f"x{i + 1} {value:.0%}" for i, value in enumerate(row["importances"]))
     caption = (
         "Figure 1. XOR of 200 rows on a tilted plane; x3 is a combination of x1 and x2. Right: the "
-        f"surface on which the distance is Euclidean. Importances: {weights}."
+        "surface on which distances are taken, its height z the first principal component of "
+        f"L φ(x). Importances: {weights}."
     )
     return [Heading("Figure 1"), Picture("figure1", _figures.tilted_plane(row), caption)]
 

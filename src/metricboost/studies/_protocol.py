@@ -97,7 +97,7 @@ class PaperSDist(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X = np.ascontiguousarray(X, dtype=np.float64)
         self.classes_, labels = np.unique(y, return_inverse=True)
         errors = self._errors(X, labels)
-        r, c = np.unravel_index(int(errors.argmin()), errors.shape)
+        r, c = divmod(int(errors.argmin()), errors.shape[1])
         self.rho_, self.complexity_penalty_ = self.rhos[r], self.complexity_penalties[c]
         start = time.perf_counter()
         self.learned_ = self.learned(X, labels, self.rho_)

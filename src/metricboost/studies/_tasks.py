@@ -25,7 +25,7 @@ from ._protocol import K, PaperSDist, by_margin, metric_after
 from ._sources import load
 
 #: The points along each side of a surface.
-SIDE = np.linspace(-2.2, 2.2, 25)
+SIDE = np.linspace(-2.2, 2.2, 17)
 #: The redundant third coordinate of the tilted plane.
 TILT = np.array([0.5, 0.3])
 
