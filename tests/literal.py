@@ -28,6 +28,7 @@ N_STARTS = 5
 POWER_ITERATIONS = 50
 POWER_TOLERANCE = 1e-4
 SCREENING_MARGIN = 0.5
+SCREENING_MARGIN_BEFORE_GATE = -0.5
 SCREENING_FEW = 8
 SCREENING_PRIOR = 10
 RECURRENCES = 2
@@ -347,13 +348,15 @@ def trimmed(
 # --- screening
 
 
-def screened_pairs(X: Array, labels: Array, n_pairs: int) -> list[tuple[float, Term]]:
+def screened_pairs(
+    X: Array, labels: Array, n_pairs: int, margin: float = SCREENING_MARGIN
+) -> list[tuple[float, Term]]:
     """(score, pair), best first: pair by pair, from the moments of every class."""
     p = X.shape[1]
     classes = [labels == c for c in sorted(set(labels.tolist()))]
     large = [rows for rows in classes if rows.sum() >= SCREENING_FEW]
     classes = large if len(large) >= 2 else classes
-    threshold = math.sqrt(2 * math.log(p * (p + 1))) + SCREENING_MARGIN
+    threshold = math.sqrt(2 * math.log(p * (p + 1))) + margin
     if len(classes) > 2:  # as rare under chi2 as a normal beyond the threshold
         threshold = math.sqrt(stats.chi2.isf(2 * stats.norm.sf(threshold), len(classes) - 1))
     found = []
@@ -493,7 +496,10 @@ def learn(X: Array, labels: Array, sample_weight: Array, options: Any) -> Litera
     if options.max_degree > 1 and options.screen_pairs != 0:
         auto = options.screen_pairs == "auto"
         n_pairs = len(kept) if auto else options.screen_pairs
-        for _, pair in screened_pairs(features.X, labels, n_pairs):
+        margin = SCREENING_MARGIN
+        if options.boosting.oob_gate is not None and len(set(labels.tolist())) == 2:
+            margin = SCREENING_MARGIN_BEFORE_GATE
+        for _, pair in screened_pairs(features.X, labels, n_pairs, margin):
             features.add(pair)
     fit = LiteralFit(kept, features, _padded(start, len(features.terms)))
     boost(fit, selected, labels, sample_weight, options.boosting, options.max_degree)

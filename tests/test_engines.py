@@ -407,7 +407,7 @@ def four_classes() -> tuple[Array, Array]:
 
 
 FITS = [
-    Fit("gaussian", gaussian),
+    Fit("gaussian", gaussian, accepted=5),
     Fit("linear, no gate", gaussian, {"oob_gate": None, "subsample": 1.0}, {"max_degree": 1}),
     Fit("degree 4", gaussian, {"oob_gate": None}, {"max_degree": 4}),
     Fit("panels", gaussian, {"max_features": "sqrt", "oob_gate": 0.0}, {"max_degree": 3}),
