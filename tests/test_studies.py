@@ -20,10 +20,11 @@ pytest.importorskip("matplotlib")
 from metricboost import SDist
 from metricboost.studies import _experiments, _prose
 from metricboost.studies._cells import Cell, read, write
+from metricboost.studies._columns import OURS, columns, excess
 from metricboost.studies._document import Grid, Heading, Paragraph, Picture, markdown, page
 from metricboost.studies._experiments import EXPERIMENTS, Extent, cells_of
 from metricboost.studies._methods import METHODS, TunedOnSome, default_settings, tuned_rival
-from metricboost.studies._page import OURS, blocks, columns, excess
+from metricboost.studies._page import blocks
 from metricboost.studies._protocol import PENALTIES, REFINED, TO_THE_LETTER, PaperSDist
 from metricboost.studies._published import ERRORS, SECONDS
 from metricboost.studies._results import Results, mean_and_error, measured
@@ -317,6 +318,11 @@ def test_what_was_not_measured_says_why(tmp_path):
     text = markdown(blocks(["table1"], extent, known), "p")
     assert "| LMNN | – / 0.230 | " in text
     assert "| SMLsm | – / 0.222 | " in text
+
+
+def test_figure_without_its_cells_says_so(tmp_path):
+    text = markdown(blocks(["table1", "figure1", "figure4"], *filled(tmp_path)), "p")
+    assert text.count("Not measured, or not all of it.") == 2
 
 
 def test_page_is_one_file_that_fetches_nothing(tmp_path):

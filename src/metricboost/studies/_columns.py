@@ -1,0 +1,83 @@
+"""What was measured on a source, and how its methods compare."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ._cells import Cell, Row
+from ._results import Results, mean_and_error, measured
+
+#: Rows whose metric or rule is sDist's, each from one cell: (name on the page, method, key).
+OURS = (
+    ("sDist", "sDist", "error"),
+    ("sDist, margin classifier", "sDist", "margin_error"),
+    ("sDist, defaults", "sDist, defaults", "error"),
+    ("sDist, tuned", "sDist, tuned", "error"),
+)
+#: The metric learners that sDist is held against.
+RIVALS = ("kNN", "kNN, standardised", "PGDM", "LMNN", "SMLsm", "SMLsm, columns", "SMLlp",
+          "SMLlp, dominant", "BoostMetric", "NCA")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Column:
+    """What was measured on one source: the lines of a table, repeat to value."""
+
+    source: str
+    rows: dict[str, list[Row]]
+
+    def errors(self, method: str, key: str = "error") -> dict[int, float]:
+        return measured(self.rows.get(method, []), key)
+
+    def lines(self) -> dict[str, dict[int, float]]:
+        """Every line of the table and its errors; sDist's metric is read in two ways."""
+        found: dict[str, dict[int, float]] = {}
+        for method in self.rows:
+            found[method] = self.errors(method)
+            if method == "sDist":
+                found["sDist, margin classifier"] = self.errors(method, "margin_error")
+        return found
+
+    def bayes(self) -> dict[int, float]:
+        """The error of the best rule on the test rows of every repeat."""
+        return self.errors("kNN", "bayes_error")
+
+
+def columns(cells: list[Cell], results: Results) -> dict[str, Column]:
+    found: dict[str, Column] = {}
+    for cell in cells:
+        column = found.setdefault(cell.source, Column(cell.source, {}))
+        rows = column.rows.setdefault(cell.method, [])
+        row = results.row(cell)
+        if row is not None:
+            rows.append(row)
+    return found
+
+
+def measured_rows(cells: list[Cell], results: Results) -> dict[str, dict[str, list[Row]]]:
+    """source to method to rows, those that were measured."""
+    return {
+        source: {
+            method: [row for row in rows if row["status"] == "ok"]
+            for method, rows in column.rows.items()
+        }
+        for source, column in columns(cells, results).items()
+    }
+
+
+def excess(column: Column, method: str, key: str) -> tuple[float, float]:
+    errors, bayes = column.errors(method, key), column.bayes()
+    return mean_and_error(errors[r] - bayes[r] for r in sorted(errors.keys() & bayes.keys()))
+
+
+def paired(one: dict[int, float], other: dict[int, float]) -> tuple[float, float]:
+    return mean_and_error(one[r] - other[r] for r in sorted(one.keys() & other.keys()))
+
+
+def best_rival(column: Column) -> str | None:
+    """The metric learner with the lowest mean."""
+    found = {m: column.errors(m) for m in RIVALS if m in column.rows}
+    means = {m: np.mean(list(values.values())) for m, values in found.items() if values}
+    return min(means, key=lambda m: means[m]) if means else None

@@ -1,0 +1,215 @@
+"""The tables of the page, each cell beside what the paper has, and what the cells add up to."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._cells import Row
+from ._columns import OURS, Column, best_rival, excess, paired
+from ._document import Block, Grid, Heading, Items, Paragraph
+from ._experiments import SHORT_ROWS, Extent
+from ._prose import paragraphs, why
+from ._published import ERRORS, SECONDS
+from ._results import mean_and_error, measured
+from ._sources import SIZES, load, simulation_name
+
+#: The simulation of a table.
+KINDS = {"table1": "double ring", "table2": "XOR"}
+
+
+def prose(section: str, added: str = "") -> list[Block]:
+    *first, last = paragraphs(section)
+    return [Paragraph(text) for text in (*first, f"{last} {added}".strip())]
+
+
+def _number(mean: float, error: float = np.nan, sign: str = "") -> str:
+    if np.isnan(mean):
+        return ""
+    return f"{mean:{sign}.3f}" + ("" if np.isnan(error) else f" ({error:.3f})")
+
+
+def _count(values: dict[int, float], most: int) -> str:
+    """How many repeats, where they are fewer than those of the table."""
+    return f", {len(values)} repeats" if 1 < len(values) < most or len(values) == 1 < most else ""
+
+
+def _beside(values: dict[int, float], paper: float | None, most: int) -> str:
+    """Ours / the paper's / the difference."""
+    mean, error = mean_and_error(values.values())
+    if np.isnan(mean):
+        return "" if paper is None else f"– / {paper:.3f}"
+    text = _number(mean, error)
+    if paper is not None:
+        text += f" / {paper:.3f} / {mean - paper:+.3f}"
+    return text + _count(values, most)
+
+
+def _state(rows: list[Row]) -> str:
+    """Why there is no number."""
+    states = {row["status"] for row in rows if row["status"] != "ok"}
+    return "not measured" if not states else ", ".join(sorted(states))
+
+
+def simulation_table(name: str, found: dict[str, Column]) -> list[Block]:
+    kind = KINDS[name]
+    number = name.removeprefix("table")
+    blocks: list[Block] = [
+        Heading(f"Table {number}: {kind}"),
+        *prose("table"),
+    ]
+    for n in dict.fromkeys(n for n, _ in SIZES):
+        sources = [simulation_name(kind, n, p) for m, p in SIZES if m == n]
+        sources = [source for source in sources if source in found]
+        if sources:
+            blocks += [Heading(f"N = {n}", 3), _side_by_side(found, sources)]
+    return blocks
+
+
+def _side_by_side(found: dict[str, Column], sources: list[str]) -> Grid:
+    most = max(len(found[source].bayes()) for source in sources)
+    names = list(dict.fromkeys(line for source in sources for line in found[source].lines()))
+    rows = []
+    for line in [*names, "Bayes"]:
+        cells = [line]
+        for source in sources:
+            column = found[source]
+            values = column.bayes() if line == "Bayes" else column.lines().get(line, {})
+            text = _beside(values, ERRORS.get((source, line)), most)
+            cells.append(text or (_state(column.rows[line]) if line in column.rows else ""))
+        rows.append(cells)
+    return Grid(["", *(source.split(", ")[-1] for source in sources)], rows)
+
+
+def excess_table(tables: dict[str, dict[str, Column]]) -> list[Block]:
+    """How far above the Bayes error, beside the paper."""
+    rows, reached, total = [], dict.fromkeys((name for name, _, _ in OURS), 0), 0
+    for found in tables.values():
+        for source, column in found.items():
+            paper = ERRORS[source, "sDist"] - ERRORS[source, "Bayes"]
+            cells, total = [source, f"{paper:.3f}"], total + 1
+            for name, method, key in OURS:
+                mean, error = excess(column, method, key)
+                good = mean <= paper + np.nan_to_num(error)
+                reached[name] += good
+                cells.append(f"**{_number(mean, error)}**" if good else _number(mean, error))
+            rows.append(cells)
+    told = "; ".join(f"{name} {count} of {total}" for name, count in reached.items())
+    return [
+        Heading("Excess over the Bayes error"),
+        *prose("excess", f"Reached: {told}."),
+        Grid(["", "the paper's sDist", *(name for name, _, _ in OURS)], rows),
+    ]
+
+
+def best_table(tables: dict[str, dict[str, Column]]) -> list[Block]:
+    """sDist against the best metric learner of every source."""
+    rows, reached, total = [], dict.fromkeys((name for name, _, _ in OURS), 0), 0
+    for found in tables.values():
+        for source, column in found.items():
+            rival = best_rival(column)
+            if rival is None:
+                continue
+            total += 1
+            mean, error = mean_and_error(column.errors(rival).values())
+            cells = [source, f"{rival}, {_number(mean, error)}"]
+            for name, method, key in OURS:
+                mean, error = paired(column.errors(method, key), column.errors(rival))
+                good = mean <= np.nan_to_num(error)
+                reached[name] += good
+                text = _number(mean, error, "+")
+                cells.append(f"**{text}**" if good else text)
+            rows.append(cells)
+    told = "; ".join(f"{name} {count} of {total}" for name, count in reached.items())
+    return [
+        Heading("Against the best metric learner"),
+        *prose("best", f"Reached: {told}."),
+        Grid(["", "best rival", *(name for name, _, _ in OURS)], rows),
+    ]
+
+
+def differences_table(tables: dict[str, dict[str, Column]]) -> list[Block]:
+    """Every cell that differs from the paper's by more than two standard errors, and why."""
+    rows = []
+    for found in tables.values():
+        for source, column in found.items():
+            for line, values in column.lines().items():
+                row = _difference(source, line, values, column)
+                if row:
+                    rows.append(row)
+    return [
+        Heading("Where we differ"),
+        *prose("differences"),
+        Items(paragraphs("reasons")),
+        Grid(["", "method", "excess, ours", "the paper's", "difference", "why"], rows),
+    ]
+
+
+def _difference(
+    source: str, line: str, values: dict[int, float], column: Column
+) -> list[str] | None:
+    if (source, line) not in ERRORS or not values:
+        return None
+    paper = ERRORS[source, line] - ERRORS[source, "Bayes"]
+    mean, error = excess(column, line, "error")
+    if np.isnan(error) or abs(mean - paper) <= 2 * error:
+        return None
+    n_rows = int(source.split("N ")[1].split(",")[0])
+    reason = why(line, n_rows, mean - paper)
+    return [source, line, _number(mean, error), f"{paper:.3f}", f"{mean - paper:+.3f}", reason]
+
+
+def pure_table(found: dict[str, Column]) -> list[Block]:
+    """No column alone says anything: the ablations beside sDist."""
+    names = list(dict.fromkeys(line for column in found.values() for line in column.lines()))
+    rows = []
+    most = max(len(column.bayes()) for column in found.values())
+    for line in [*names, "Bayes"]:
+        values = [c.bayes() if line == "Bayes" else c.lines().get(line, {}) for c in found.values()]
+        texts = [_beside(one, None, most) for one in values]
+        states = [_state(c.rows.get(line, [])) for c in found.values()]
+        rows.append([line, *(text or state for text, state in zip(texts, states))])
+    return [
+        Heading("Pure interactions"),
+        *prose("pure"),
+        Grid(["", *(source.replace(", N 500", "") for source in found)], rows),
+    ]
+
+
+def real_tables(found: dict[str, Column], extent: Extent) -> list[Block]:
+    blocks: list[Block] = [
+        Heading("Table 3: real data"),
+        *prose("real"),
+    ]
+    for source, column in found.items():
+        shape = load(source, 0).X_train.shape
+        note = f", subsampled to {SHORT_ROWS} rows" if extent.short else ""
+        blocks.append(Heading(f"{source}, {shape[0]} x {shape[1]} training rows{note}", 3))
+        blocks.append(_real_table(source, column))
+        if source == "SECOM":
+            blocks += prose("secom")
+    return blocks
+
+
+def _real_table(source: str, column: Column) -> Grid:
+    most = max(len(values) for values in column.lines().values())
+    rows = []
+    for line, values in column.lines().items():
+        method = "sDist" if line == "sDist, margin classifier" else line
+        own = column.rows[method]
+        paper = ERRORS.get((source, line))
+        text = _beside(values, paper, most) or _state(own)
+        seconds = mean_and_error(measured(own, "cpu_seconds").values())[0]
+        once = mean_and_error(measured(own, "one_fit_seconds").values())[0]
+        used = mean_and_error(measured(own, "variables").values())[0]
+        rows.append(
+            [
+                line,
+                text,
+                "" if np.isnan(used) else f"{used:.1f}",
+                "" if np.isnan(once) else f"{once:.2f}",
+                "" if np.isnan(seconds) else f"{seconds:.1f}",
+                f"{SECONDS[source, line]:.1f}" if (source, line) in SECONDS else "",
+            ]
+        )
+    head = ["", "error / the paper's / difference", "variables", "one fit, s", "all, s", "paper, s"]
+    return Grid(head, rows)
