@@ -250,15 +250,16 @@ def test_rivals_choose_the_scaling_and_tune_on_some_rows():
     np.testing.assert_array_equal(np.unique(model.predict(split.X_test)), [0, 1])
 
 
-@pytest.mark.parametrize("method", [m for m in METHODS if m not in ("LightGBM", "sDist, tuned")])
+SLOW = ("sDist, tuned", "L1 logistic, all pairs")
+
+
+@pytest.mark.parametrize("method", [method for method in METHODS if method not in SLOW])
 def test_every_method_measures(method, tmp_path):
     """On a small table, with everything that tables and figures read."""
     settings = default_settings(method)
     if "max_iter" in settings:
         settings |= {"max_iter": 20, "rhos": [0.1]}
     one = Cell("table3", "test error", method, "Ionosphere", 0, settings | {"rows": 90})
-    if method.startswith("L1") or "Ionosphere" not in REAL:
-        pytest.skip("slow")
     try:
         load("Ionosphere", 0)
     except OSError:
@@ -293,7 +294,8 @@ def test_page_has_every_cell_beside_the_papers(tmp_path):
             assert f"/ {value:.3f} / " in text, (source, method)
     assert text.count("0.210 (0.006) / ") >= 5 * 18
     assert "+0.067" in text  # 0.210 against the paper's 0.143
-    assert "Reached: sDist 0 of 18" not in text
+    # 0.210 (0.006) - 0.15 is within the paper's 0.083 in one cell, and in no other.
+    assert "Reached: sDist 1 of 18;" in text
     assert "SECOM has 7% failures" in text
 
 
