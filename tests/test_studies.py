@@ -19,6 +19,7 @@ pytest.importorskip("matplotlib")
 
 from metricboost import SDist
 from metricboost.studies import _experiments, _prose
+from metricboost.studies._causes import Causes
 from metricboost.studies._cells import Cell, read, write
 from metricboost.studies._columns import OURS, columns, excess
 from metricboost.studies._document import Grid, Heading, Paragraph, Picture, markdown, page
@@ -29,7 +30,7 @@ from metricboost.studies._protocol import PENALTIES, REFINED, TO_THE_LETTER, Pap
 from metricboost.studies._published import ERRORS, SECONDS
 from metricboost.studies._results import Results, mean_and_error, measured
 from metricboost.studies._running import run_cells
-from metricboost.studies._sources import REAL, SIMULATED, SIZES, load
+from metricboost.studies._sources import REAL, SIMULATED, load
 from metricboost.studies._tasks import measure
 
 PAPER = Path(os.environ.get("METRICBOOST_DATA", "")).parent / "paper" / "sdist.tex"
@@ -318,8 +319,8 @@ def test_what_was_not_measured_says_why(tmp_path):
         if one.method == "SMLsm":
             one.path(tmp_path).unlink()
     text = markdown(blocks(["table1"], extent, known), "p")
-    assert "| LMNN | – / 0.230 | " in text
-    assert "| SMLsm | – / 0.222 | " in text
+    assert "| LMNN | 3 timeout / 0.230 | " in text
+    assert "| SMLsm | not measured / 0.222 | " in text
 
 
 def test_figure_without_its_cells_says_so(tmp_path):
@@ -342,12 +343,44 @@ def test_page_is_one_file_that_fetches_nothing(tmp_path):
     assert "![It](page/one.svg)" in markdown(content, "page")
 
 
-def test_prose_is_there_for_every_letter():
+@pytest.mark.parametrize("names", [["table1"], ["table1", "causes"]])
+def test_every_difference_has_letters_that_are_explained(tmp_path, names):
     letters = {text[2] for text in _prose.paragraphs("reasons")}
-    for method in ("kNN", "PGDM", "sDist"):
-        for n_rows, _ in SIZES:
-            for difference in (-0.1, 0.1):
-                assert set(_prose.why(method, n_rows, difference).split(", ")) <= letters
+    extent, known = filled(tmp_path)
+    text = markdown(blocks(names, extent, known), "p")
+    told = text.partition("## Where we differ")[2].partition("## ")[0]
+    reasons = [line.split("|")[-2] for line in told.splitlines() if line.startswith("| double")]
+    assert len(reasons) > 20
+    for reason in reasons:
+        assert set(re.findall(r"\b[A-Z]\b", reason.partition("(")[0])) <= letters
+        assert re.search(r"\b[A-Z]\b", reason)
+
+
+def test_causes_are_told_by_their_numbers(tmp_path):
+    extent, known = filled(tmp_path)
+    source = "double ring, N 500, p 500"
+    values = {
+        "PGDM, as they are": 0.4, "PGDM, standardised": 0.2,
+        "LMNN, as they are": 0.45, "LMNN, standardised": 0.35,
+        "LMNN, one step": 0.3, "LMNN, at its optimum": 0.49,
+    }  # fmt: skip
+    for one in cells_of(["causes"], extent):
+        if one.method == "3-NN":
+            row = {"errors": [0.3, 0.4, 0.5], "standardised": [0.3] * 3, "bayes_error": 0.15}
+            write(one, tmp_path, {"status": "ok", "error": 0.18, "margin_error": 0.16, **row})
+        elif one.method in values:
+            write(one, tmp_path, {"status": "ok", "error": values[one.method]})
+    causes = Causes(columns(cells_of(["causes"], extent), known))
+    column = columns(cells_of(["table1"], extent), known)[source]
+    assert causes.why(source, "kNN", column) == (
+        "G: 0.300 with noise 0.25, 0.400 with noise 0.5, 0.500 with noise 1.0"
+    )
+    assert causes.why(source, "PGDM", column) == "S: 0.400 as they are, 0.200 standardised"
+    assert causes.why("double ring, N 5000, p 1000", "LMNN", column) == (
+        "S: 0.450 as they are, 0.350 standardised; O: 0.300 one step, 0.490 at its optimum "
+        "(with N 500, p 500)"
+    )
+    assert causes.why(source, "sDist", column).startswith("K: 0.030 on the plane")
 
 
 def test_means_need_two_values_for_a_standard_error():

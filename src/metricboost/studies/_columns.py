@@ -40,9 +40,16 @@ class Column:
                 found["sDist, margin classifier"] = self.errors(method, "margin_error")
         return found
 
+    def of(self, line: str) -> list[Row]:
+        """The rows that a line of the table is from."""
+        return self.rows.get("sDist" if line == "sDist, margin classifier" else line, [])
+
     def bayes(self) -> dict[int, float]:
         """The error of the best rule on the test rows of every repeat."""
-        return self.errors("kNN", "bayes_error")
+        found: dict[int, float] = {}
+        for method in self.rows:
+            found.update(self.errors(method, "bayes_error"))
+        return found
 
 
 def columns(cells: list[Cell], results: Results) -> dict[str, Column]:

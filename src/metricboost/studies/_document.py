@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from .._files import replacing
 
 STYLE = """
@@ -58,6 +60,13 @@ class Picture:
 
 
 Block = Heading | Paragraph | Items | Grid | Picture
+
+
+def number(mean: float, error: float = np.nan, sign: str = "") -> str:
+    """A mean and its standard error, as far as they are known."""
+    if np.isnan(mean):
+        return ""
+    return f"{mean:{sign}.3f}" + ("" if np.isnan(error) else f" ({error:.3f})")
 
 
 def write_page(blocks: Sequence[Block], folder: Path, name: str) -> list[Path]:

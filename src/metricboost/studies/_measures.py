@@ -99,6 +99,7 @@ def chosen(model: BaseEstimator) -> Row:
     if isinstance(model, GridSearchCV):
         return {"best_params": dict(model.best_params_), "one_fit_seconds": model.refit_time_}
     final = parts(model)[-1]
-    if hasattr(final, "best_params_"):
-        return {"best_params": dict(final.best_params_)}
+    for part in (model, final):
+        if hasattr(part, "best_params_"):
+            return {"best_params": dict(part.best_params_)}
     return {"best_params": {"C": float(final.C_)}} if hasattr(final, "C_") else {}

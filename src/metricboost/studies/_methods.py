@@ -36,6 +36,15 @@ GRIDS: dict[str, dict[str, list[Any]]] = {
     "BoostMetric": {"max_iter": [10, 50, 200]},
     "NCA": {"estimator__n_components": [5, 10, 20]},
 }
+#: Rivals with one thing changed, to see what it does.
+APART: dict[str, tuple[str, dict[str, Any]]] = {
+    f"{name}, {how}": (name, {"scaling": scaling})
+    for name in ("PGDM", "LMNN", "SMLsm", "NCA")
+    for how, scaling in (("as they are", "none"), ("standardised", "standard"))
+} | {
+    "LMNN, one step": ("LMNN", {"grid": {"max_iter": [1]}}),
+    "LMNN, at its optimum": ("LMNN", {"grid": {"max_iter": [500]}}),
+}
 
 
 def rival(name: str) -> BaseEstimator:
@@ -57,9 +66,10 @@ def tuned_rival(
 ) -> GridSearchCV:
     """3-NN under a rival's metric.
 
-    ``scaling`` is "standard", or "tuned": columns as they are or standardised, as errs less.
+    ``scaling`` is "standard", "none", or "tuned": the one of the two that errs less.
     """
-    steps = [("scale", StandardScaler()), ("metric", rival(name)), ("knn", KNeighborsClassifier(K))]
+    scaler = "passthrough" if scaling == "none" else StandardScaler()
+    steps = [("scale", scaler), ("metric", rival(name)), ("knn", KNeighborsClassifier(K))]
     tuned = {f"metric__{key}": values for key, values in (grid or GRIDS[name]).items()}
     if scaling == "tuned":
         tuned["scale"] = ["passthrough", StandardScaler()]
@@ -132,6 +142,7 @@ METHODS: dict[str, Builder] = {
     "kNN": lambda settings: nearest(settings["scaling"]),
     "kNN, standardised": lambda settings: nearest("standard"),
     **{name: partial(_rival, name) for name in GRIDS},
+    **{method: partial(_rival, name) for method, (name, _) in APART.items()},
     "sDist": _paper_sdist,
     "sDist, to the letter": _paper_sdist,
     "sDist, defaults": lambda settings: SDistClassifier(random_state=0),
@@ -148,6 +159,10 @@ def default_settings(method: str) -> dict[str, Any]:
     """What a method's result depends on, where a study does not say otherwise."""
     if method in GRIDS:
         return {"grid": GRIDS[method], "scaling": "standard"}
+    if method in APART:
+        name, changed = APART[method]
+        grid = changed.get("grid", {})
+        return default_settings(name) | changed | {"grid": GRIDS[name] | grid}
     if method == "sDist, to the letter":
         own = {"margin_neighbors": TO_THE_LETTER["n_neighbors"]}
         return {"parameters": TO_THE_LETTER, "max_iter": 500} | own

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from ._causes import Causes
 from ._columns import columns
 from ._document import Block, Heading, Paragraph
 from ._experiments import EXPERIMENTS, SHORT_ROWS, Extent
 from ._pictures import FIGURES, figure
+from ._prose import prose
 from ._results import Results
 from ._tables import (
     KINDS,
     best_table,
     differences_table,
     excess_table,
-    prose,
     pure_table,
     real_tables,
     simulation_table,
@@ -31,7 +32,9 @@ def blocks(names: list[str], extent: Extent, results: Results) -> list[Block]:
         found += simulation_table(name, columns(cells[name], results))
     if simulated:
         every = {name: columns(cells[name], results) for name in simulated}
-        found += excess_table(every) + best_table(every) + differences_table(every)
+        causes = Causes(columns(cells.get("causes", []), results))
+        found += excess_table(every) + best_table(every)
+        found += causes.blocks() + differences_table(every, causes)
     if "pure" in names:
         found += pure_table(columns(cells["pure"], results))
     if "table3" in names:

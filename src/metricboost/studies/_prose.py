@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import cache
 from importlib.resources import files
 
+from ._document import Block, Paragraph
+
 
 @cache
 def _sections() -> dict[str, list[str]]:
@@ -20,10 +22,7 @@ def paragraphs(section: str) -> list[str]:
     return _sections()[section]
 
 
-def why(method: str, n_rows: int, difference: float) -> str:
-    """The letters of what explains that a method errs more, or less, than in the paper."""
-    if method == "kNN":
-        return "G"
-    if method == "sDist":
-        return "R, G" if difference < 0 else "F, G" if n_rows == 100 else "G"
-    return "S, G" if difference < 0 else "O, G"
+def prose(section: str, added: str = "") -> list[Block]:
+    """The paragraphs of a section, the last with something added."""
+    *first, last = paragraphs(section)
+    return [Paragraph(text) for text in (*first, f"{last} {added}".strip())]

@@ -90,9 +90,12 @@ def secom(seed: int, rows: int | None = None) -> Split:
 
 
 def simulated(
-    make: Any, n: int, p: int, informative: float, seed: int, rows: int | None = None
+    make: Any, n: int, p: int, informative: float, seed: int, rows: int | None = None,
+    noise: float = 0.5,
 ) -> Split:  # fmt: skip
-    X, y, info = make(n + N_TEST, p, informative=informative, return_info=True, random_state=seed)
+    X, y, info = make(
+        n + N_TEST, p, informative=informative, noise=noise, return_info=True, random_state=seed
+    )
     best = float(np.mean((info.posterior[n:] > 0.5) != y[n:]))
     return Split(X[:n], y[:n], X[n:], y[n:], info.informative, info.bayes_error, best)
 
@@ -104,7 +107,13 @@ def simulation_name(kind: str, n: int, p: int) -> str:
     return f"{kind}, N {n}, p {p}"
 
 
-SIMULATED: dict[str, Loader] = {
+def size_of(source: str) -> tuple[int, int]:
+    """N and p of a simulation."""
+    n, p = (int(part.split()[-1]) for part in source.split(", ")[-2:])
+    return n, p
+
+
+SIMULATED: dict[str, partial[Split]] = {
     simulation_name(kind, n, p): partial(simulated, make, n, p, SHARE)
     for kind, make in MAKERS.items()
     for n, p in SIZES

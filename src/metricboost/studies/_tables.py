@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+
 import numpy as np
 
+from ._causes import Causes
 from ._cells import Row
 from ._columns import OURS, Column, best_rival, excess, paired
-from ._document import Block, Grid, Heading, Items, Paragraph
+from ._document import Block, Grid, Heading, Items, number
 from ._experiments import SHORT_ROWS, Extent
-from ._prose import paragraphs, why
+from ._prose import paragraphs, prose
 from ._published import ERRORS, SECONDS
 from ._results import mean_and_error, measured
 from ._sources import SIZES, load, simulation_name
@@ -17,37 +21,25 @@ from ._sources import SIZES, load, simulation_name
 KINDS = {"table1": "double ring", "table2": "XOR"}
 
 
-def prose(section: str, added: str = "") -> list[Block]:
-    *first, last = paragraphs(section)
-    return [Paragraph(text) for text in (*first, f"{last} {added}".strip())]
-
-
-def _number(mean: float, error: float = np.nan, sign: str = "") -> str:
-    if np.isnan(mean):
-        return ""
-    return f"{mean:{sign}.3f}" + ("" if np.isnan(error) else f" ({error:.3f})")
-
-
-def _count(values: dict[int, float], most: int) -> str:
-    """How many repeats, where they are fewer than those of the table."""
-    return f", {len(values)} repeats" if 1 < len(values) < most or len(values) == 1 < most else ""
-
-
-def _beside(values: dict[int, float], paper: float | None, most: int) -> str:
-    """Ours / the paper's / the difference."""
+def _beside(
+    values: dict[int, float], paper: float | None, most: int, rows: Sequence[Row] = ()
+) -> str:
+    """Ours / the paper's / the difference, from how many repeats, and what became of the others."""
     mean, error = mean_and_error(values.values())
     if np.isnan(mean):
-        return "" if paper is None else f"– / {paper:.3f}"
-    text = _number(mean, error)
+        text = _failures(rows) or "not measured"
+        return text if paper is None else f"{text} / {paper:.3f}"
+    text = number(mean, error)
     if paper is not None:
         text += f" / {paper:.3f} / {mean - paper:+.3f}"
-    return text + _count(values, most)
+    if len(values) < most:
+        text += f", {len(values)} repeats"
+    return ", ".join(part for part in (text, _failures(rows)) if part)
 
 
-def _state(rows: list[Row]) -> str:
-    """Why there is no number."""
-    states = {row["status"] for row in rows if row["status"] != "ok"}
-    return "not measured" if not states else ", ".join(sorted(states))
+def _failures(rows: Sequence[Row]) -> str:
+    states = Counter(row["status"] for row in rows if row["status"] != "ok")
+    return ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
 
 
 def simulation_table(name: str, found: dict[str, Column]) -> list[Block]:
@@ -74,8 +66,9 @@ def _side_by_side(found: dict[str, Column], sources: list[str]) -> Grid:
         for source in sources:
             column = found[source]
             values = column.bayes() if line == "Bayes" else column.lines().get(line, {})
-            text = _beside(values, ERRORS.get((source, line)), most)
-            cells.append(text or (_state(column.rows[line]) if line in column.rows else ""))
+            paper = ERRORS.get((source, line))
+            left_out = line != "Bayes" and line not in column.lines()
+            cells.append("" if left_out else _beside(values, paper, most, column.of(line)))
         rows.append(cells)
     return Grid(["", *(source.split(", ")[-1] for source in sources)], rows)
 
@@ -93,7 +86,7 @@ class _Tally:
         good = mean <= bound + np.nan_to_num(error)
         self.reached[name][0] += good
         self.reached[name][1] += 1
-        text = _number(mean, error, sign)
+        text = number(mean, error, sign)
         return f"**{text}**" if good else text
 
     def __str__(self) -> str:
@@ -127,7 +120,7 @@ def best_table(tables: dict[str, dict[str, Column]]) -> list[Block]:
             tally.judged(name, *paired(column.errors(method, key), errors), 0.0, "+")
             for name, method, key in OURS
         )
-        rows.append([source, f"{rival}, {_number(*mean_and_error(errors.values()))}", *cells])
+        rows.append([source, f"{rival}, {number(*mean_and_error(errors.values()))}", *cells])
     return [
         Heading("Against the best metric learner"),
         *prose("best", str(tally)),
@@ -139,13 +132,13 @@ def _all_columns(tables: dict[str, dict[str, Column]]) -> list[tuple[str, Column
     return [item for found in tables.values() for item in found.items()]
 
 
-def differences_table(tables: dict[str, dict[str, Column]]) -> list[Block]:
+def differences_table(tables: dict[str, dict[str, Column]], causes: Causes) -> list[Block]:
     """Every cell that differs from the paper's by more than two standard errors, and why."""
     rows = []
     for found in tables.values():
         for source, column in found.items():
             for line, values in column.lines().items():
-                row = _difference(source, line, values, column)
+                row = _difference(source, line, values, column, causes)
                 if row:
                     rows.append(row)
     return [
@@ -157,7 +150,7 @@ def differences_table(tables: dict[str, dict[str, Column]]) -> list[Block]:
 
 
 def _difference(
-    source: str, line: str, values: dict[int, float], column: Column
+    source: str, line: str, values: dict[int, float], column: Column, causes: Causes
 ) -> list[str] | None:
     if (source, line) not in ERRORS or not values:
         return None
@@ -165,9 +158,8 @@ def _difference(
     mean, error = excess(column, line, "error")
     if np.isnan(error) or abs(mean - paper) <= 2 * error:
         return None
-    n_rows = int(source.split("N ")[1].split(",")[0])
-    reason = why(line, n_rows, mean - paper)
-    return [source, line, _number(mean, error), f"{paper:.3f}", f"{mean - paper:+.3f}", reason]
+    reason = causes.why(source, line, column)
+    return [source, line, number(mean, error), f"{paper:.3f}", f"{mean - paper:+.3f}", reason]
 
 
 def pure_table(found: dict[str, Column]) -> list[Block]:
@@ -177,9 +169,8 @@ def pure_table(found: dict[str, Column]) -> list[Block]:
     most = max(len(column.bayes()) for column in found.values())
     for line in [*names, "Bayes"]:
         values = [c.bayes() if line == "Bayes" else c.lines().get(line, {}) for c in found.values()]
-        texts = [_beside(one, None, most) for one in values]
-        states = [_state(c.rows.get(line, [])) for c in found.values()]
-        rows.append([line, *(text or state for text, state in zip(texts, states))])
+        texts = (_beside(one, None, most, c.of(line)) for one, c in zip(values, found.values()))
+        rows.append([line, *texts])
     return [
         Heading("Pure interactions"),
         *prose("pure"),
@@ -206,10 +197,9 @@ def _real_table(source: str, column: Column) -> Grid:
     most = max(len(values) for values in column.lines().values())
     rows = []
     for line, values in column.lines().items():
-        method = "sDist" if line == "sDist, margin classifier" else line
-        own = column.rows[method]
+        own = column.of(line)
         paper = ERRORS.get((source, line))
-        text = _beside(values, paper, most) or _state(own)
+        text = _beside(values, paper, most, own)
         seconds = mean_and_error(measured(own, "cpu_seconds").values())[0]
         once = mean_and_error(measured(own, "one_fit_seconds").values())[0]
         used = mean_and_error(measured(own, "variables").values())[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,9 @@ from ..metric import SparseMetric
 from ._cells import Cell, Row, write
 from ._limits import cpu_limit
 from ._measures import chosen, rank, timed_fit, variables
-from ._methods import build
-from ._protocol import K, PaperSDist, by_margin, metric_after
-from ._sources import load
+from ._methods import build, nearest
+from ._protocol import REFINED, K, PaperSDist, by_margin, metric_after
+from ._sources import SIMULATED, Split, load
 
 #: The points along each side of a surface.
 SIDE = np.linspace(-2.2, 2.2, 17)
@@ -65,6 +66,27 @@ def _path_of(model: PaperSDist) -> Row:
         "candidates": model.n_candidates_,
         "terms": len(model.metric_.terms),
     }
+
+
+def generator(cell: Cell) -> Row:
+    """3-NN with other deviations of the noise, and on the columns of the plane alone."""
+    row: Row = {"noises": cell.settings["noises"], "errors": [], "standardised": []}
+    for noise in row["noises"]:
+        split = SIMULATED[cell.source](cell.repeat, noise=noise)
+        for key, scaling in (("errors", "none"), ("standardised", "standard")):
+            row[key].append(_error_of(nearest(scaling), split))
+    split = load(cell.source, cell.repeat)
+    on_plane = partial(_error_of, split=split, columns=split.relevant)
+    return row | {
+        "error": on_plane(nearest("none")),
+        "margin_error": on_plane(KNeighborsClassifier(REFINED["n_neighbors"])),
+        "bayes_error": split.test_bayes_error,
+    }
+
+
+def _error_of(model: Any, split: Split, columns: Any = slice(None)) -> float:
+    model.fit(split.X_train[:, columns], split.y_train)
+    return float(np.mean(model.predict(split.X_test[:, columns]) != split.y_test))
 
 
 def tilted_plane(cell: Cell) -> Row:
@@ -176,6 +198,7 @@ def path(cell: Cell) -> Row:
 
 TASKS: dict[str, Callable[[Cell], dict[str, Any]]] = {
     "test error": test_error,
+    "generator": generator,
     "tilted plane": tilted_plane,
     "surfaces": surfaces,
     "cross-validated": cross_validated,

@@ -1,0 +1,116 @@
+"""What explains a difference from the paper: the experiments, and what they say of each cell."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._columns import Column, excess
+from ._document import Block, Grid, Heading, number
+from ._experiments import NOISES, SHORT_N, SHORT_P, SIMULATION_GRIDS
+from ._prose import prose
+from ._published import ERRORS
+from ._results import mean_and_error, measured
+from ._sources import simulation_name, size_of
+
+#: An excess over the Bayes error that says that the structure was not found.
+MISSED = 0.1
+
+
+class Causes:
+    """The experiments on the causes of differences, by source."""
+
+    def __init__(self, found: dict[str, Column]) -> None:
+        self.found = found
+
+    def blocks(self) -> list[Block]:
+        if not self.found:
+            return []
+        return [
+            Heading("What can explain a difference"),
+            *prose("causes"),
+            self._generators(),
+            *prose("apart"),
+            self._apart(),
+        ]
+
+    def _generators(self) -> Grid:
+        head = ["3-NN", "the paper's", *(f"noise {noise}" for noise in NOISES), "standardised"]
+        rows = []
+        for source, column in self.found.items():
+            plain, scaled = self._with_noise(source), _means(column, "standardised")
+            numbers = [ERRORS[source, "kNN"], *plain, *scaled[:1]]
+            plane = (number(*excess(column, "3-NN", key)) for key in ("error", "margin_error"))
+            rows.append([source, *map(number, numbers), *plane])
+        return Grid([*head, "plane, excess", "10-NN there"], rows)
+
+    def _apart(self) -> Grid:
+        rows = []
+        for source, column in self.found.items():
+            for name in SIMULATION_GRIDS:
+                apart = [self._error(column, f"{name}, {how}") for how in _WAYS]
+                if not np.isnan(apart[0]):
+                    paper = ERRORS.get((source, name), np.nan)
+                    rows.append([source, name, *map(number, (paper, *apart))])
+        return Grid(["", "", "the paper's", *_WAYS], rows)
+
+    def why(self, source: str, line: str, column: Column) -> str:
+        """The letters of what explains a cell, with what the experiments show there."""
+        if line == "kNN":
+            return self._of_generator(source)
+        if line == "sDist":
+            return self._of_sdist(source, column)
+        return self._of_rival(source, line)
+
+    def _of_generator(self, source: str) -> str:
+        means = self._with_noise(source)
+        if not len(means):
+            return "G"
+        told = ", ".join(f"{mean:.3f} with noise {noise}" for mean, noise in zip(means, NOISES))
+        return f"G: {told}"
+
+    def _of_sdist(self, source: str, column: Column) -> str:
+        mean = excess(column, "sDist", "error")[0]
+        if mean < ERRORS[source, "sDist"] - ERRORS[source, "Bayes"]:
+            letter = excess(column, "sDist, to the letter", "error")[0]
+            return "R" + ("" if np.isnan(letter) else f": {letter:.3f} to the letter")
+        reasons = []
+        if source in self.found:
+            plane = excess(self.found[source], "3-NN", "error")[0]
+            reasons.append(f"K: {plane:.3f} on the plane")
+        bayes = column.bayes()
+        above = [error - bayes[r] for r, error in column.errors("sDist").items()]
+        missed = sum(value > MISSED for value in above)
+        if missed:
+            reasons.append(f"F: above {MISSED} in {missed} of {len(above)} repeats")
+        return "; ".join(reasons) or "K"
+
+    def _of_rival(self, source: str, line: str) -> str:
+        """A cell's own experiment, or that of the nearest size."""
+        kind, (n, p) = source.split(", N")[0], size_of(source)
+        near = simulation_name(kind, min(n, SHORT_N), min(p, SHORT_P))
+        column = self.found.get(near)
+        numbers = [] if column is None else [self._error(column, f"{line}, {h}") for h in _WAYS]
+        if not len(numbers) or np.isnan(numbers[0]):
+            return "S, O"
+        told = [f"{value:.3f} {how}" for how, value in zip(_WAYS, numbers) if not np.isnan(value)]
+        parts = [f"S: {', '.join(told[:2])}"]
+        if told[2:]:
+            parts.append(f"O: {', '.join(told[2:])}")
+        there = "" if near == source else f" (with N {min(n, SHORT_N)}, p {min(p, SHORT_P)})"
+        return "; ".join(parts) + there
+
+    def _with_noise(self, source: str) -> list[float]:
+        return _means(self.found[source], "errors") if source in self.found else []
+
+    def _error(self, column: Column, method: str) -> float:
+        return mean_and_error(column.errors(method).values())[0]
+
+
+#: How the rivals are run apart; the last two are LMNN's alone.
+_WAYS = ("as they are", "standardised", "one step", "at its optimum")
+
+
+def _means(column: Column, key: str) -> list[float]:
+    """Of a list that every repeat has, one value for each deviation of the noise."""
+    lists = list(measured(column.rows["3-NN"], key).values())
+    return [float(mean) for mean in np.mean(lists, axis=0)] if lists else []
