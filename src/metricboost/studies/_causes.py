@@ -17,10 +17,10 @@ MISSED = 0.1
 
 
 class Causes:
-    """The experiments on the causes of differences, by source."""
+    """The experiments on the causes of differences, by the source that they were done on."""
 
     def __init__(self, found: dict[str, Column]) -> None:
-        self.found = found
+        self.found = {source: column for source, column in found.items() if column.errors("3-NN")}
 
     def blocks(self) -> list[Block]:
         if not self.found:

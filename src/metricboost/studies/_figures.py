@@ -116,7 +116,7 @@ def sensitivity(rows: Grouped) -> str:
         labels = [name.removeprefix("refresh ") for name in refreshes]
         ax.set_xticks(range(len(labels)), labels)
         ax.set(title=classifier, xlabel="steps between refreshes", ylabel="error")
-        ax.legend(fontsize=8)
+        ax.legend(fontsize=8, handlelength=3)
         ax = axes[1, column]
         for i, rho in enumerate(sparsities):
             names = [name for name in rows if name.startswith(f"{rho},")]
@@ -126,7 +126,7 @@ def sensitivity(rows: Grouped) -> str:
         ax.set_xticks(range(len(labels)), labels)
         ax.set(xlabel="bagging fraction eta", ylabel="error")
         ax.margins(y=0.3)
-        ax.legend(fontsize=7, ncols=3, loc="upper center")
+        ax.legend(fontsize=7, ncols=3, loc="upper center", handlelength=3)
     return drawn(figure)
 
 
