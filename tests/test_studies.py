@@ -323,6 +323,19 @@ def test_what_was_not_measured_says_why(tmp_path):
     assert "| SMLsm | not measured / 0.222 | " in text
 
 
+def test_page_is_written_without_the_real_tables(tmp_path, monkeypatch):
+    def missing(source, seed):
+        raise FileNotFoundError(source)
+
+    monkeypatch.setattr("metricboost.studies._tables.load", missing)
+    extent, known = filled(tmp_path)
+    for one in cells_of(["table3"], extent):
+        write(one, tmp_path, {"status": "failed", "message": "no such table"})
+    text = markdown(blocks(["table3"], extent, known), "p")
+    assert "### Madelon\n" in text
+    assert "| sDist, defaults | 3 failed |" in text
+
+
 def test_figure_without_its_cells_says_so(tmp_path):
     text = markdown(blocks(["table1", "figure1", "figure4"], *filled(tmp_path)), "p")
     assert text.count("Not measured, or not all of it.") == 2

@@ -204,7 +204,7 @@ def bench(
 def reproduce(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="table1, table2, pure, table3, figure1, ..., figure6, or all."),
+        typer.Argument(help="table1, table2, causes, pure, table3, figure1, ..., figure6, or all."),
     ] = None,
     repeats: Annotated[int, typer.Option(help="Repeats of every cell.", min=1)] = 20,
     jobs: Annotated[

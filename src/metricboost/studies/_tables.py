@@ -184,13 +184,20 @@ def real_tables(found: dict[str, Column], extent: Extent) -> list[Block]:
         *prose("real"),
     ]
     for source, column in found.items():
-        shape = load(source, 0).X_train.shape
         note = f", subsampled to {SHORT_ROWS} rows" if extent.short else ""
-        blocks.append(Heading(f"{source}, {shape[0]} x {shape[1]} training rows{note}", 3))
+        blocks.append(Heading(f"{source}{_shape(source)}{note}", 3))
         blocks.append(_real_table(source, column))
         if source == "SECOM":
             blocks += prose("secom")
     return blocks
+
+
+def _shape(source: str) -> str:
+    try:
+        rows, columns = load(source, 0).X_train.shape
+    except OSError:  # not at hand, and not to be had
+        return ""
+    return f", {rows} x {columns} training rows"
 
 
 def _real_table(source: str, column: Column) -> Grid:
