@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import pairwise_distances
 from sklearn.model_selection import cross_val_score
 from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalysis
 from sklearn.pipeline import make_pipeline
@@ -21,6 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from metricboost.baselines import LMNN, PGDM, BoostMetric, ComponentsMetric, SMLlp, SMLsm
 from metricboost.baselines._hinge import Comparisons, HingeLoss, smoothed
+from metricboost.datasets import make_xor
 from metricboost.inspection import (
     EmbeddingDisplay,
     ImportanceDisplay,
@@ -661,3 +663,18 @@ def test_progress(model, capsys):
 )
 def test_estimator_checks(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize(
+    "model", [SMLsm(penalty=0.1, tol=1e-4), PGDM(regularization=0.5)], ids=["SMLsm", "PGDM"]
+)
+def test_a_wide_table_is_learned_in_the_span_of_its_rows(model, monkeypatch):
+    X, y = make_xor(30, 60, random_state=0)
+    narrow = clone(model).fit(X, y)
+    assert len(narrow.components_) < 30
+    for room in ("_smlsm", "_pgdm"):
+        monkeypatch.setattr(f"metricboost.baselines.{room}.in_its_span", lambda solve, X: solve(X))
+    full = clone(model).fit(X, y)
+    assert narrow.objective_ == pytest.approx(full.objective_, rel=1e-3)
+    distances = [pairwise_distances(one.transform(X)) for one in (narrow, full)]
+    assert np.corrcoef(distances[0].ravel(), distances[1].ravel())[0, 1] > 0.999

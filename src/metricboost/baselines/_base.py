@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -181,6 +181,23 @@ def of_unit_size(X: Float) -> tuple[Float, float]:
     unit = size * float(np.sqrt(((X / size) ** 2).mean())) if size > 0 else 1.0
     unit = 2.0 ** round(np.log2(unit))  # so that dividing rounds nothing
     return X / unit, unit
+
+
+def in_its_span(solve: Callable[[Float], Solution], X: Float) -> Solution:
+    """Solve for centred rows in an orthonormal basis of what they span.
+
+    Where a metric pays for its size, what lies outside of the span is zero at the optimum: a table
+    wider than long is a narrower one.
+    """
+    n, p = X.shape
+    if n > p:
+        return solve(X)
+    _, sizes, basis = np.linalg.svd(X, full_matrices=False)
+    basis = basis[sizes > max(n, p) * np.finfo(float).eps * sizes[0]]
+    if not len(basis):
+        return solve(X)
+    found = solve(np.ascontiguousarray(X @ basis.T))
+    return replace(found, components=found.components @ basis)
 
 
 def no_metric(p: int, objective: float) -> Solution:

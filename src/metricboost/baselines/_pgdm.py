@@ -16,6 +16,7 @@ blocks; W is never projected.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -25,7 +26,7 @@ from scipy.optimize import minimize
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._typing import Float, Index
-from ._base import LinearMetricLearner, Solution, rooted_factor
+from ._base import LinearMetricLearner, Solution, in_its_span, rooted_factor
 from ._progress import Iterations
 
 #: Entries of a block of distances.
@@ -119,8 +120,12 @@ class PGDM(LinearMetricLearner):
 
     def _solve(self, X: Float, labels: Index) -> Solution:
         X = X - X.mean(axis=0)
+        solve = partial(self._metric, labels, X.shape[1])
+        return solve(X) if self.diagonal else in_its_span(solve, X)
+
+    def _metric(self, labels: Index, n_columns: int, X: Float) -> Solution:
         similar = within_scatter(X, labels)
-        mean = np.trace(similar) / len(similar)
+        mean = np.trace(similar) / n_columns
         if self.regularization == 0:
             _refuse_flat(similar, self.diagonal)
         similar += self.regularization * (mean if mean > 0 else 1.0) * np.eye(len(similar))

@@ -17,6 +17,7 @@ ranks and columns; with the trace, L-BFGS on a factor leads there quickly.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -26,7 +27,15 @@ from sklearn.utils._param_validation import Interval
 
 from .._typing import Float, Index
 from ..engines import get_engine
-from ._base import LinearMetricLearner, Solution, no_metric, of_unit_size, rooted, square_root
+from ._base import (
+    LinearMetricLearner,
+    Solution,
+    in_its_span,
+    no_metric,
+    of_unit_size,
+    rooted,
+    square_root,
+)
 from ._convex import ColumnPenalty, TracePenalty, minimise_over_cone
 from ._descent import Objective, descend, sharp, widths
 from ._hinge import HingeLoss, best_scale, nearest_comparisons
@@ -110,9 +119,18 @@ class SMLsm(LinearMetricLearner):
 
     def _solve(self, X: Float, labels: Index) -> Solution:
         X, unit = of_unit_size(X)
+        found = (
+            in_its_span(partial(self._metric, labels), X)
+            if self.rotate
+            else self._metric(labels, X)
+        )
+        self.mu_ *= unit**2
+        return replace(found, components=found.components / unit)
+
+    def _metric(self, labels: Index, X: Float) -> Solution:
         loss = HingeLoss(X, nearest_comparisons(get_engine("auto"), X, labels))
         mu, p = self.penalty * largest_penalty(loss), X.shape[1]
-        self.mu_ = mu * unit**2
+        self.mu_ = mu
         if mu == 0:
             return no_metric(p, float(len(X)))
         norm = TracePenalty(mu) if self.rotate else ColumnPenalty(mu, p)
@@ -120,7 +138,7 @@ class SMLsm(LinearMetricLearner):
         if not self.rotate:
             W = _without_small_columns(W, 0.1 * self.tol)
         objective = loss.of_matrix(W, 0.0)[0] + norm(W)
-        return Solution(rooted(W) / unit, objective, n_iter, converged)
+        return Solution(rooted(W), objective, n_iter, converged)
 
     def _minimised(
         self, loss: HingeLoss, norm: TracePenalty | ColumnPenalty
