@@ -376,6 +376,7 @@ def test_causes_are_told_by_their_numbers(tmp_path):
         "PGDM, as they are": 0.4, "PGDM, standardised": 0.2,
         "LMNN, as they are": 0.45, "LMNN, standardised": 0.35,
         "LMNN, one step": 0.3, "LMNN, at its optimum": 0.49,
+        "kNN, as they are": 0.16, "1-NN": 0.14,
     }  # fmt: skip
     for one in cells_of(["causes"], extent):
         if one.method == "3-NN":
@@ -394,6 +395,14 @@ def test_causes_are_told_by_their_numbers(tmp_path):
         "(with N 500, p 500)"
     )
     assert causes.why(source, "sDist", column).startswith("K: 0.030 on the plane")
+    column = columns(cells_of(["table3"], extent), known)["Ionosphere"]
+    assert causes.why("Ionosphere", "kNN", column) == (
+        "P: 0.160 as they are, 0.140 with one neighbour"
+    )
+    assert causes.why("Ionosphere", "PGDM", column) == (
+        "S: 0.400 as they are, 0.200 standardised; P: kNN +0.080 too"
+    )
+    assert causes.why("Ionosphere", "sDist", column) == "R: 0.210 to the letter; P: kNN +0.080 too"
 
 
 def test_means_need_two_values_for_a_standard_error():

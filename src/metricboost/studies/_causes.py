@@ -10,7 +10,7 @@ from ._experiments import NOISES, SHORT_N, SHORT_P, SIMULATION_GRIDS
 from ._prose import prose
 from ._published import ERRORS
 from ._results import mean_and_error, measured
-from ._sources import simulation_name, size_of
+from ._sources import REAL, simulation_name, size_of
 
 #: An excess over the Bayes error that says that the structure was not found.
 MISSED = 0.1
@@ -20,10 +20,11 @@ class Causes:
     """The experiments on the causes of differences, by the source that they were done on."""
 
     def __init__(self, found: dict[str, Column]) -> None:
-        self.found = {source: column for source, column in found.items() if column.errors("3-NN")}
+        self.simulated = {s: column for s, column in found.items() if column.errors("3-NN")}
+        self.real = {s: column for s, column in found.items() if column.errors("1-NN")}
 
     def blocks(self) -> list[Block]:
-        if not self.found:
+        if not self.simulated:
             return []
         return [
             Heading("What can explain a difference"),
@@ -36,7 +37,7 @@ class Causes:
     def _generators(self) -> Grid:
         head = ["3-NN", "the paper's", *(f"noise {noise}" for noise in NOISES), "standardised"]
         rows = []
-        for source, column in self.found.items():
+        for source, column in self.simulated.items():
             plain, scaled = self._with_noise(source), _means(column, "standardised")
             numbers = [ERRORS[source, "kNN"], *plain, *scaled[:1]]
             plane = (number(*excess(column, "3-NN", key)) for key in ("error", "margin_error"))
@@ -45,16 +46,18 @@ class Causes:
 
     def _apart(self) -> Grid:
         rows = []
-        for source, column in self.found.items():
+        for source, column in (self.simulated | self.real).items():
             for name in SIMULATION_GRIDS:
                 apart = [self._error(column, f"{name}, {how}") for how in _WAYS]
-                if not np.isnan(apart[0]):
+                if not np.isnan(apart).all():
                     paper = ERRORS.get((source, name), np.nan)
                     rows.append([source, name, *map(number, (paper, *apart))])
         return Grid(["", "", "the paper's", *_WAYS], rows)
 
     def why(self, source: str, line: str, column: Column) -> str:
         """The letters of what explains a cell, with what the experiments show there."""
+        if source in REAL:
+            return self._of_real(source, line, column)
         if line == "kNN":
             return self._of_generator(source)
         if line == "sDist":
@@ -74,8 +77,8 @@ class Causes:
             letter = excess(column, "sDist, to the letter", "error")[0]
             return "R" + ("" if np.isnan(letter) else f": {letter:.3f} to the letter")
         reasons = []
-        if source in self.found:
-            plane = excess(self.found[source], "3-NN", "error")[0]
+        if source in self.simulated:
+            plane = excess(self.simulated[source], "3-NN", "error")[0]
             reasons.append(f"K: {plane:.3f} on the plane")
         bayes = column.bayes()
         above = [error - bayes[r] for r, error in column.errors("sDist").items()]
@@ -88,19 +91,37 @@ class Causes:
         """A cell's own experiment, or that of the nearest size."""
         kind, (n, p) = source.split(", N")[0], size_of(source)
         near = simulation_name(kind, min(n, SHORT_N), min(p, SHORT_P))
-        column = self.found.get(near)
-        numbers = [] if column is None else [self._error(column, f"{line}, {h}") for h in _WAYS]
-        if not len(numbers) or np.isnan(numbers[0]):
+        told = self._told_apart(self.simulated.get(near), line)
+        if not told:
             return "S, O"
-        told = [f"{value:.3f} {how}" for how, value in zip(_WAYS, numbers) if not np.isnan(value)]
-        parts = [f"S: {', '.join(told[:2])}"]
-        if told[2:]:
-            parts.append(f"O: {', '.join(told[2:])}")
         there = "" if near == source else f" (with N {min(n, SHORT_N)}, p {min(p, SHORT_P)})"
-        return "; ".join(parts) + there
+        return told + there
+
+    def _told_apart(self, column: Column | None, line: str) -> str:
+        """What the scaling does to a rival, and what the number of its steps."""
+        parts = []
+        for letter, ways in (("S", _WAYS[:2]), ("O", _WAYS[2:])):
+            errors = [] if column is None else [self._error(column, f"{line}, {h}") for h in ways]
+            if errors and not np.isnan(errors).any():
+                told = ", ".join(f"{error:.3f} {way}" for error, way in zip(errors, ways))
+                parts.append(f"{letter}: {told}")
+        return "; ".join(parts)
+
+    def _of_real(self, source: str, line: str, column: Column) -> str:
+        found = self.real.get(source)
+        if line == "kNN" and found is not None:
+            plain, one = (self._error(found, m) for m in ("kNN, as they are", "1-NN"))
+            return f"P: {plain:.3f} as they are, {one:.3f} with one neighbour"
+        parts = [self._told_apart(found, line)]
+        if line == "sDist":
+            letter = self._error(column, "sDist, to the letter")
+            parts.append("" if np.isnan(letter) else f"R: {letter:.3f} to the letter")
+        more = self._error(column, "kNN") - ERRORS[source, "kNN"]
+        parts.append("P" if np.isnan(more) else f"P: kNN {more:+.3f} too")
+        return "; ".join(part for part in parts if part)
 
     def _with_noise(self, source: str) -> list[float]:
-        return _means(self.found[source], "errors") if source in self.found else []
+        return _means(self.simulated[source], "errors") if source in self.simulated else []
 
     def _error(self, column: Column, method: str) -> float:
         return mean_and_error(column.errors(method).values())[0]

@@ -115,6 +115,20 @@ def causes(extent: Extent) -> Iterator[Cell]:
             for method, settings in _rivals_apart(n, extent):
                 for repeat in range(extent.few()):
                     yield Cell("causes", "test error", method, source, repeat, settings)
+    for source in REAL:
+        for method in _apart_on(source, extent):
+            settings = default_settings(method) | extent.rows()
+            few = source != "Ionosphere" and method in APART
+            for repeat in range(extent.few() if few else extent.repeats):
+                yield Cell("causes", "test error", method, source, repeat, settings)
+
+
+def _apart_on(source: str, extent: Extent) -> list[str]:
+    """What is tried on a real table: nearest neighbours, and rivals where they are quick enough."""
+    tried = ["kNN, as they are", "1-NN"]
+    if extent.short:
+        return tried
+    return tried + [m for m, (name, _) in APART.items() if source == "Ionosphere" or name == "LMNN"]
 
 
 def _rivals_apart(n: int, extent: Extent) -> Iterator[tuple[str, dict[str, Any]]]:

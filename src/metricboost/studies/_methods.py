@@ -98,8 +98,8 @@ class TunedOnSome(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.best_estimator_.predict(X)
 
 
-def nearest(scaling: str) -> BaseEstimator:
-    near = KNeighborsClassifier(K)
+def nearest(scaling: str, k: int = K) -> BaseEstimator:
+    near = KNeighborsClassifier(k)
     return near if scaling == "none" else make_pipeline(StandardScaler(), near)
 
 
@@ -141,6 +141,8 @@ Builder = Callable[[Settings], BaseEstimator]
 METHODS: dict[str, Builder] = {
     "kNN": lambda settings: nearest(settings["scaling"]),
     "kNN, standardised": lambda settings: nearest("standard"),
+    "kNN, as they are": lambda settings: nearest("none"),
+    "1-NN": lambda settings: nearest("standard", 1),
     **{name: partial(_rival, name) for name in GRIDS},
     **{method: partial(_rival, name) for method, (name, _) in APART.items()},
     "sDist": _paper_sdist,

@@ -30,15 +30,18 @@ def blocks(names: list[str], extent: Extent, results: Results) -> list[Block]:
     simulated = [name for name in names if name in KINDS]
     for name in simulated:
         found += simulation_table(name, columns(cells[name], results))
-    if simulated:
-        every = {name: columns(cells[name], results) for name in simulated}
-        causes = Causes(columns(cells.get("causes", []), results))
-        found += excess_table(every) + best_table(every)
-        found += causes.blocks() + differences_table(every, causes)
+    every = {s: c for name in simulated for s, c in columns(cells[name], results).items()}
+    if every:
+        found += excess_table(every)
     if "pure" in names:
         found += pure_table(columns(cells["pure"], results))
     if "table3" in names:
-        found += real_tables(columns(cells["table3"], results), extent)
+        real = columns(cells["table3"], results)
+        found += real_tables(real, extent)
+        every |= real
+    if every:
+        causes = Causes(columns(cells.get("causes", []), results))
+        found += best_table(every) + causes.blocks() + differences_table(every, causes)
     for name in names:
         if name in FIGURES:
             found += figure(name, cells[name], results, extent)
