@@ -296,7 +296,7 @@ def test_page_has_every_cell_beside_the_papers(tmp_path):
     assert text.count("0.210 (0.006) / ") >= 5 * 18
     assert "+0.067" in text  # 0.210 against the paper's 0.143
     # 0.210 (0.006) - 0.15 is within the paper's 0.083 in one cell, and in no other.
-    assert "Reached: sDist 1 of 18;" in text
+    assert "one standard error of ours: sDist 1 of 18;" in text
     assert "SECOM has 7% failures" in text
 
 

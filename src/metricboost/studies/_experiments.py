@@ -23,7 +23,7 @@ SIMULATION_GRIDS: dict[str, dict[str, list[Any]]] = {
 #: Rows of the largest simulations on which rivals are tuned; they are fitted on all.
 TUNING_ROWS = 1000
 #: Repeats of what takes too long for all.
-FEW = 5
+FEW, FEWER = 5, 3
 #: In short: the largest simulations, rows of a real table, one value of what is tuned.
 SHORT_N, SHORT_P, SHORT_ROWS, SHORT_M = 500, 500, 300, 100
 
@@ -75,11 +75,18 @@ def _column(study: str, source: str, n: int, p: int, extent: Extent) -> Iterator
     for method in SIMULATION_METHODS:
         if method == "sDist, to the letter" and n == 5000:
             continue  # hours
-        slow = method in SIMULATION_GRIDS and (n == 5000 or p > 50)
-        slow |= method == "sDist, to the letter" or (method == "sDist, tuned" and n == 5000)
-        for repeat in range(extent.few() if slow else extent.repeats):
+        for repeat in range(_repeats(method, n, p, extent)):
             settings = _simulation_settings(method, n, extent)
             yield Cell(study, "test error", method, source, repeat, settings)
+
+
+def _repeats(method: str, n: int, p: int, extent: Extent) -> int:
+    """Of a simulation: fewer of what takes long."""
+    if method == "sDist, to the letter":
+        return min(extent.repeats, FEWER)
+    slow = method in SIMULATION_GRIDS and (n == 5000 or p > 50)
+    slow |= method == "sDist, tuned" and n == 5000
+    return extent.few() if slow else extent.repeats
 
 
 def _simulation_settings(method: str, n: int, extent: Extent) -> dict[str, Any]:

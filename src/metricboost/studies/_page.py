@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ._causes import Causes
+from ._cells import Cell
 from ._columns import columns
-from ._document import Block, Heading, Paragraph
+from ._document import Block, Heading, Items, Paragraph
 from ._experiments import EXPERIMENTS, SHORT_ROWS, Extent
 from ._pictures import FIGURES, figure
 from ._prose import prose
@@ -15,37 +16,55 @@ from ._tables import (
     differences_table,
     excess_table,
     pure_table,
+    real_in_short,
     real_tables,
     simulation_table,
 )
 
 
 def blocks(names: list[str], extent: Extent, results: Results) -> list[Block]:
-    """The page of some tables and figures."""
-    found: list[Block] = [Heading("The paper's tables and figures, computed again", 1)]
-    found += prose("introduction")
-    if extent.short:
-        found.append(Paragraph(_shortened()))
+    """The page of some tables and figures: what they add up to first."""
     cells = {name: list(EXPERIMENTS[name](extent)) for name in names}
-    simulated = [name for name in names if name in KINDS]
-    for name in simulated:
-        found += simulation_table(name, columns(cells[name], results))
-    every = {s: c for name in simulated for s, c in columns(cells[name], results).items()}
-    if every:
-        found += excess_table(every)
-    if "pure" in names:
-        found += pure_table(columns(cells["pure"], results))
-    if "table3" in names:
-        real = columns(cells["table3"], results)
-        found += real_tables(real, extent)
-        every |= real
-    if every:
-        causes = Causes(columns(cells.get("causes", []), results))
-        found += best_table(every) + causes.blocks() + differences_table(every, causes)
+    short, found = _tables(cells, extent, results)
     for name in names:
         if name in FIGURES:
             found += figure(name, cells[name], results, extent)
-    return [*found, Heading("What was run"), *prose("methods")]
+    page: list[Block] = [Heading("The paper's tables and figures, computed again", 1)]
+    page += prose("introduction")
+    if extent.short:
+        page.append(Paragraph(_shortened()))
+    if short:
+        page += [Heading("In short"), Items(short)]
+    return [*page, *found, Heading("What was run"), *prose("methods")]
+
+
+def _tables(
+    cells: dict[str, list[Cell]], extent: Extent, results: Results
+) -> tuple[list[str], list[Block]]:
+    """What the tables add up to, and the tables."""
+    columns_of = {name: columns(own, results) for name, own in cells.items() if name not in FIGURES}
+    simulated = {name: own for name, own in columns_of.items() if name in KINDS}
+    every = {source: column for own in simulated.values() for source, column in own.items()}
+    short: list[str] = []
+    found: list[Block] = []
+    for name, own in simulated.items():
+        found += simulation_table(name, own)
+    if every:
+        text, table = excess_table(every)
+        short.append(text)
+        found += table
+    if "pure" in columns_of:
+        found += pure_table(columns_of["pure"])
+    if "table3" in columns_of:
+        short.append(real_in_short(columns_of["table3"]))
+        found += real_tables(columns_of["table3"], extent)
+        every |= columns_of["table3"]
+    if every:
+        text, table = best_table(every)
+        short.append(text)
+        causes = Causes(columns_of.get("causes", {}))
+        found += table + causes.blocks() + differences_table(every, causes)
+    return short, found
 
 
 def _shortened() -> str:

@@ -22,7 +22,5 @@ def paragraphs(section: str) -> list[str]:
     return _sections()[section]
 
 
-def prose(section: str, added: str = "") -> list[Block]:
-    """The paragraphs of a section, the last with something added."""
-    *first, last = paragraphs(section)
-    return [Paragraph(text) for text in (*first, f"{last} {added}".strip())]
+def prose(section: str) -> list[Block]:
+    return [Paragraph(text) for text in paragraphs(section)]

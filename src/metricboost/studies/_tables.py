@@ -33,7 +33,7 @@ def _beside(
     if paper is not None:
         text += f" / {paper:.3f} / {mean - paper:+.3f}"
     if len(values) < most:
-        text += f", {len(values)} repeats"
+        text += f", {len(values)} repeat" + ("s" if len(values) > 1 else "")
     return ", ".join(part for part in (text, _failures(rows)) if part)
 
 
@@ -91,25 +91,25 @@ class _Tally:
 
     def __str__(self) -> str:
         told = (f"{name} {good} of {total}" for name, (good, total) in self.reached.items())
-        return f"Reached: {'; '.join(told)}."
+        return "; ".join(told)
 
 
-def excess_table(columns: dict[str, Column]) -> list[Block]:
-    """How far above the Bayes error, beside the paper."""
+def excess_table(columns: dict[str, Column]) -> tuple[str, list[Block]]:
+    """How far above the Bayes error, beside the paper; in short, and in full."""
     rows, tally = [], _Tally()
     for source, column in columns.items():
         paper = ERRORS[source, "sDist"] - ERRORS[source, "Bayes"]
         cells = (tally.judged(n, *excess(column, method, key), paper) for n, method, key in OURS)
         rows.append([source, f"{paper:.3f}", *cells])
-    return [
+    return f"{paragraphs('excess in short')[0]} {tally}.", [
         Heading("Excess over the Bayes error"),
-        *prose("excess", str(tally)),
+        *prose("excess"),
         Grid(["", "the paper's sDist", *(name for name, _, _ in OURS)], rows),
     ]
 
 
-def best_table(columns: dict[str, Column]) -> list[Block]:
-    """sDist against the best metric learner of every source."""
+def best_table(columns: dict[str, Column]) -> tuple[str, list[Block]]:
+    """sDist against the best metric learner of every source; in short, and in full."""
     rows, tally = [], _Tally()
     for source, column in columns.items():
         rival = best_rival(column)
@@ -121,9 +121,9 @@ def best_table(columns: dict[str, Column]) -> list[Block]:
             for name, method, key in OURS
         )
         rows.append([source, f"{rival}, {number(*mean_and_error(errors.values()))}", *cells])
-    return [
+    return f"{paragraphs('best in short')[0]} {tally}.", [
         Heading("Against the best metric learner"),
-        *prose("best", str(tally)),
+        *prose("best"),
         Grid(["", "best rival", *(name for name, _, _ in OURS)], rows),
     ]
 
@@ -168,6 +168,16 @@ def pure_table(found: dict[str, Column]) -> list[Block]:
         *prose("pure"),
         Grid(["", *(source.replace(", N 500", "") for source in found)], rows),
     ]
+
+
+def real_in_short(found: dict[str, Column]) -> str:
+    """Our errors beside the paper's sDist, with its two digits."""
+    told = []
+    for source, column in found.items():
+        means = ((n, mean_and_error(column.errors(m, key).values())[0]) for n, m, key in OURS)
+        errors = ", ".join(f"{name} {mean:.3f}" for name, mean in means if not np.isnan(mean))
+        told.append(f"{source}: {errors or 'not measured'} (paper {ERRORS[source, 'sDist']:.2f})")
+    return f"{paragraphs('real in short')[0]} {'; '.join(told)}."
 
 
 def real_tables(found: dict[str, Column], extent: Extent) -> list[Block]:
