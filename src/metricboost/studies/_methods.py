@@ -44,6 +44,7 @@ APART: dict[str, tuple[str, dict[str, Any]]] = {
 } | {
     "LMNN, one step": ("LMNN", {"grid": {"max_iter": [1]}}),
     "LMNN, at its optimum": ("LMNN", {"grid": {"max_iter": [500]}}),
+    "PGDM, without ridge": ("PGDM", {"grid": {"diagonal": [False], "regularization": [1e-6]}}),
 }
 
 
