@@ -143,7 +143,7 @@ def main():
     folder, extent = Path(sys.argv[1]), Extent(4, True)
     quick = ("kNN", "kNN, standardised", "sDist")
     cells = [c for c in cells_of(["table2"], extent) if c.method in quick]
-    cells = [c for c in cells if c.source.endswith("p 50")]
+    cells = [c for c in cells if c.source.endswith("N 100, p 50")]
     known = Results(folder / "results")
     todo = known.missing(cells, 100)
     print(len(todo), flush=True)
@@ -167,16 +167,16 @@ def test_killed_and_restarted_gives_the_same_page(tmp_path):
         return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
     whole, cut = tmp_path / "whole", tmp_path / "cut"
-    assert start(whole).communicate(timeout=120)[0].startswith("24")
+    assert start(whole).communicate(timeout=120)[0].startswith("12")
     first = start(cut)
-    while int(first.stdout.readline()) != 9:  # the ninth cell has ended
+    while int(first.stdout.readline()) != 5:  # the fifth cell has ended
         pass
     first.send_signal(signal.SIGKILL)
     first.wait()
     first.stdout.close()
     time.sleep(3)  # cells that were under way may still write their files
     left = int(start(cut).communicate(timeout=120)[0].split()[0])
-    assert 0 < left <= 24 - 9
+    assert 0 < left <= 12 - 5
     for name in ("page.md", "page.html"):
         assert (cut / name).read_text() == (whole / name).read_text()
 
