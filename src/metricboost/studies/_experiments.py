@@ -82,7 +82,7 @@ def _column(study: str, source: str, n: int, p: int, extent: Extent) -> Iterator
 
 def _repeats(method: str, n: int, p: int, extent: Extent) -> int:
     """Of a simulation: fewer of what takes long."""
-    if method == "sDist, to the letter" or (method in ("NCA", "sDist, tuned") and n == 5000):
+    if method == "sDist, to the letter" or (method == "sDist, tuned" and n == 5000):
         return min(extent.repeats, FEWER)
     slow = method in SIMULATION_GRIDS and (n == 5000 or p > 50)
     return extent.few() if slow else extent.repeats
