@@ -36,6 +36,14 @@ def search(**params):
     return SDistClassifierCV(**{"estimator": base, **defaults, **params})
 
 
+def quick(**params):
+    """For what does not depend on the readouts: the paper's alone, which is the cheapest."""
+    limits = {"max_iter": 3, "n_neighbors": 3, "classifier": "margin", **params.pop("limits", {})}
+    return search(
+        **{"estimator": SDistClassifier(**limits), "param_grid": {"max_degree": [2]}, **params}
+    )
+
+
 @pytest.fixture(scope="module")
 def xor():
     X, y = make_xor(400, 8, informative=2, random_state=1)
@@ -200,14 +208,14 @@ def test_one_standard_error_is_sparser(xor):
 
 
 def test_processes_change_nothing(xor):
-    one, two = (search(n_jobs=n).fit(*xor[0]) for n in (1, 2))
+    one, two = (quick(n_jobs=n).fit(*xor[0]) for n in (1, 2))
     assert one.best_params_ == two.best_params_
     assert_array_equal(one.predict_proba(xor[1][0]), two.predict_proba(xor[1][0]))
 
 
 def test_a_random_part_of_the_grid(xor):
     grid = {"max_degree": [1, 2], "oob_gate": [1.0, 2.0], "clip": [2.0, 3.0]}
-    model = search(param_grid=grid, n_iter=2).fit(*xor[0])
+    model = quick(param_grid=grid, n_iter=2).fit(*xor[0])
     tried = {tuple(p[name] for name in grid) for p in model.cv_results_["params"]}
     assert len(tried) == 2
 
@@ -290,20 +298,19 @@ def test_what_the_estimator_is_given_is_kept_to(limit, kept_to):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(150, 12))
     y = (X.sum(axis=1) + rng.normal(size=150) > 0).astype(int)
-    model = search(estimator=SDistClassifier(max_iter=15, n_neighbors=5, **limit)).fit(X, y)
+    model = quick(limits={"max_iter": 15, **limit}).fit(X, y)
     assert all(kept_to(one) for one in model.estimators_)
 
 
 def test_the_estimators_seed_is_used(xor):
-    base = SDistClassifier(max_iter=8, n_neighbors=5, random_state=3)
-    a, b = (search(estimator=base, random_state=None).fit(*xor[0]) for _ in range(2))
+    a, b = (quick(limits={"random_state": 3}, random_state=None).fit(*xor[0]) for _ in range(2))
     assert_array_equal(a.decision_function(xor[1][0]), b.decision_function(xor[1][0]))
 
 
 def test_a_second_fit_forgets_the_first(xor):
     pd = pytest.importorskip("pandas")
     X, y = xor[0]
-    model = search().fit(pd.DataFrame(X, columns=list("abcdefgh")), y)
+    model = quick().fit(pd.DataFrame(X, columns=list("abcdefgh")), y)
     assert hasattr(model, "feature_names_in_")
     model.fit(X[:, :5], y)
     assert not hasattr(model, "feature_names_in_")
@@ -316,7 +323,7 @@ def test_a_second_fit_forgets_the_first(xor):
 def test_the_search_warns_as_a_fit_does(xor):
     X, y = xor[0]
     with pytest.warns(UserWarning, match="Constant column 'x8' is left out") as found:
-        search().fit(np.c_[X, np.ones(len(X))], y)
+        quick().fit(np.c_[X, np.ones(len(X))], y)
     assert {warning.filename for warning in found} == {__file__}
 
 
@@ -326,11 +333,6 @@ def test_the_search_warns_as_a_fit_does(xor):
 @pytest.fixture(scope="module")
 def groups():
     return np.arange(200) % 4
-
-
-def quick(**params):
-    base = SDistClassifier(max_iter=3, n_neighbors=3, classifier="margin")
-    return search(estimator=base, param_grid={"max_degree": [2]}, **params)
 
 
 def test_folds_that_number_all_rows_stay_what_they_are(xor, groups):
