@@ -30,7 +30,7 @@ from metricboost.studies._protocol import PENALTIES, REFINED, TO_THE_LETTER, Pap
 from metricboost.studies._published import ERRORS, SECONDS
 from metricboost.studies._results import Results, mean_and_error, measured
 from metricboost.studies._running import run_cells
-from metricboost.studies._sources import REAL, SIMULATED, load
+from metricboost.studies._sources import REAL, SHAPES, SIMULATED, load
 from metricboost.studies._tasks import measure
 
 PAPER = Path(os.environ.get("METRICBOOST_DATA", "")).parent / "paper" / "sdist.tex"
@@ -325,16 +325,23 @@ def test_what_was_not_measured_says_why(tmp_path):
 
 
 def test_page_is_written_without_the_real_tables(tmp_path, monkeypatch):
-    def missing(source, seed):
-        raise FileNotFoundError(source)
-
-    monkeypatch.setattr("metricboost.studies._tables.load", missing)
+    monkeypatch.setattr("metricboost.studies._sources.SOURCES", {})
     extent, known = filled(tmp_path)
+    text = markdown(blocks(["table3", "figure3"], extent, known), "p")
+    assert "### Madelon, 1820 x 500 training rows\n" in text
+    assert "![Figure 3." in text
     for one in cells_of(["table3"], extent):
         write(one, tmp_path, {"status": "failed", "message": "no such table"})
     text = markdown(blocks(["table3"], extent, known), "p")
-    assert "### Madelon\n" in text
     assert "| sDist, defaults | 3 failed |" in text
+
+
+@pytest.mark.parametrize("source", SHAPES)
+def test_shapes_are_those_of_the_tables(source):
+    try:
+        assert load(source, 0).X_train.shape == SHAPES[source]
+    except OSError:
+        pytest.skip(f"{source} is not at hand")
 
 
 def test_figure_without_its_cells_says_so(tmp_path):

@@ -8,7 +8,7 @@ from ._columns import measured_rows
 from ._document import Block, Heading, Paragraph, Picture
 from ._experiments import Extent
 from ._results import Results
-from ._sources import REAL, load
+from ._sources import SHAPES
 
 
 def _figure1(cells: list[Cell], results: Results, extent: Extent) -> list[Block]:
@@ -34,12 +34,12 @@ def _figure2(cells: list[Cell], results: Results, extent: Extent) -> list[Block]
 
 def _figure3(cells: list[Cell], results: Results, extent: Extent) -> list[Block]:
     tables = measured_rows(cells, results)
-    shape = {source: load(source, 0).X_train.shape[1] for source in REAL}
+    n_columns = {source: columns for source, (_, columns) in SHAPES.items()}
     caption = (
         "Figure 3. Variables that each method uses, in percent of p; for sDist a dash marks the "
         "paper's count, terms selected among the candidates at the stop. Below, seconds of one fit."
     )
-    picture = _figures.selection_and_time(tables, shape)
+    picture = _figures.selection_and_time(tables, n_columns)
     return [Heading("Figure 3"), Picture("figure3", picture, caption)]
 
 

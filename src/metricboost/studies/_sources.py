@@ -125,6 +125,8 @@ PURE: dict[str, Loader] = {
     for p in (50, 500)
 }
 REAL: dict[str, Loader] = {"Ionosphere": ionosphere, "SECOM": secom, "Madelon": madelon}
+#: Training rows and columns, so that the page can be written where the tables are not at hand.
+SHAPES = {"Ionosphere": (245, 33), "SECOM": (1005, 414), "Madelon": (1820, 500)}
 SOURCES: dict[str, Loader] = {**SIMULATED, **PURE, **REAL}
 
 

@@ -15,7 +15,7 @@ from ._experiments import SHORT_ROWS, Extent
 from ._prose import paragraphs, prose
 from ._published import ERRORS, SECONDS
 from ._results import mean_and_error, measured
-from ._sources import SIZES, load, simulation_name
+from ._sources import SHAPES, SIZES, simulation_name
 
 #: The simulation of a table.
 KINDS = {"table1": "double ring", "table2": "XOR"}
@@ -187,19 +187,12 @@ def real_tables(found: dict[str, Column], extent: Extent) -> list[Block]:
     ]
     for source, column in found.items():
         note = f", subsampled to {SHORT_ROWS} rows" if extent.short else ""
-        blocks.append(Heading(f"{source}{_shape(source)}{note}", 3))
+        rows, columns = SHAPES[source]
+        blocks.append(Heading(f"{source}, {rows} x {columns} training rows{note}", 3))
         blocks.append(_real_table(source, column))
         if source == "SECOM":
             blocks += prose("secom")
     return blocks
-
-
-def _shape(source: str) -> str:
-    try:
-        rows, columns = load(source, 0).X_train.shape
-    except OSError:  # not at hand, and not to be had
-        return ""
-    return f", {rows} x {columns} training rows"
 
 
 def _real_table(source: str, column: Column) -> Grid:
