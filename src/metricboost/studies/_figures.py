@@ -178,7 +178,7 @@ def paths(rows: dict[str, Grouped]) -> str:
 
 
 def _path_lines(axes: Any, row: Row, colour: str, label: str | None) -> None:
-    style = {"color": colour, "linewidth": 0.9, "marker": ".", "markersize": 3}
+    style = {"color": colour, "linewidth": 0.9}
     axes[0].plot(row["step"], row["loss"], label=label, **style)
     axes[1].plot(row["step"], row["complexity"], **style)
     axes[2].plot(row["step"], row["test"], **style)
