@@ -125,7 +125,7 @@ def steps(title: str, k: int, max_features, kappa: int, gate: bool, n_steps: int
     engine, labels = get_engine("native"), (split.y_train == 1).astype(np.intp)
     candidates = Candidates(X, engine, max_degree=2)
     found = class_neighborhoods(engine, X, labels, k)
-    graph = SignedGraph(candidates, engine.graph(found.same, found.other))
+    graph = SignedGraph(candidates, found)
     draws = Draws(0, len(X), 0.5, max_features)
     u, watch = np.ones(len(X)), Stopwatch()
     graph.form(np.arange(len(candidates)), u).diagonal()  # once per refresh, not per step

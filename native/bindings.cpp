@@ -2,10 +2,13 @@
 // caller owns every array. Indices are trusted (the neighbour search and the term list make them).
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 
+#include <optional>
 #include <stdexcept>
 
 #include "kernels.hpp"
+#include "nearest.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -17,9 +20,10 @@ using Array = nb::ndarray<T, nb::numpy, nb::ndim<Dim>, nb::c_contig, nb::device:
 using Matrix = Array<const double, 2>;
 using Vector = Array<const double, 1>;
 using Index = Array<const std::int32_t, 2>;
+using Labels = Array<const std::int32_t, 1>;
 using OutMatrix = Array<double, 2>;
 using OutVector = Array<double, 1>;
-// Rows may lie further apart than their length: some columns of a larger table.
+// With any strides: some columns of a larger table, or a table transposed.
 using Columns = nb::ndarray<const double, nb::numpy, nb::ndim<2>, nb::device::cpu>;
 using OutIndex = Array<std::int32_t, 2>;
 
@@ -97,28 +101,52 @@ void pull_back(Columns x, Matrix y, OutMatrix out) {
     metricboost::pull_back(x.data(), n, q, stride, y.data(), s, out.data());
 }
 
-void smallest(Matrix d, OutIndex out) {
-    const std::size_t rows = d.shape(0), m = d.shape(1), k = out.shape(1);
-    require(out.shape(0) == rows, "out has the wrong number of rows");
-    require(k > 0 && k <= m, "k must lie between 1 and the number of columns");
-    nb::gil_scoped_release release;
-    metricboost::smallest(d.data(), rows, m, k, out.data());
+// Every class has a row of slots, every slot a list, and the lists fill a row of the result.
+void check_lists(const Labels &classes, const Index &slots, const Labels &sizes,
+                 std::size_t width) {
+    const auto n_classes = static_cast<std::int32_t>(slots.shape(0));
+    for (std::size_t i = 0; i < classes.shape(0); ++i)
+        require(classes.data()[i] >= 0 && classes.data()[i] < n_classes, "no such class");
+    for (std::size_t i = 0; i < slots.size(); ++i)
+        require(slots.data()[i] >= -1 && slots.data()[i] < static_cast<std::int32_t>(sizes.size()),
+                "no such list");
+    std::size_t total = 0;
+    for (std::size_t l = 0; l < sizes.size(); ++l) {
+        require(sizes.data()[l] > 0, "a list needs room for a neighbour");
+        total += static_cast<std::size_t>(sizes.data()[l]);
+    }
+    require(total == width, "the lists do not fill the result");
 }
 
-void paired_squared_distances(Matrix a, Matrix b, Index index, OutMatrix out) {
-    const std::size_t rows = a.shape(0), k = index.shape(1);
-    require(a.shape(1) == b.shape(1), "a and b differ in columns");
-    require(index.shape(0) == rows && out.shape(0) == rows && out.shape(1) == k,
-            "index and out need one row for each row of a");
+// A routine of BLAS as SciPy hands it out: a capsule around its address.
+template <typename Routine>
+Routine routine(const nb::capsule &capsule) {
+    return reinterpret_cast<Routine>(capsule.data());
+}
+
+void nearest(Columns z, Labels classes, Index slots, Labels sizes, std::optional<Index> previous,
+             nb::capsule sgemm, nb::capsule dgemm, std::size_t threads, OutIndex rows,
+             OutMatrix distances) {
+    const std::size_t n = z.shape(0), width = rows.shape(1);
+    require(classes.shape(0) == n && rows.shape(0) == n, "z, classes and rows differ in number");
+    require(distances.shape(0) == n && distances.shape(1) == width, "distances differ from rows");
+    require(slots.shape(0) == slots.shape(1), "slots must be square");
+    require(!previous || (previous->shape(0) == n && previous->shape(1) == width),
+            "previous has the wrong shape");
+    check_lists(classes, slots, sizes, width);
+    const metricboost::Lists lists{slots.data(), slots.shape(0), sizes.data(), sizes.shape(0)};
+    const metricboost::Blas blas{routine<metricboost::Sgemm>(sgemm),
+                                 routine<metricboost::Dgemm>(dgemm)};
+    const metricboost::Table table{z.data(), n, z.shape(1), z.stride(0), z.stride(1)};
     nb::gil_scoped_release release;
-    metricboost::paired_squared_distances(a.data(), b.data(), rows, a.shape(1), index.data(), k,
-                                          out.data());
+    metricboost::nearest(table, classes.data(), lists, previous ? previous->data() : nullptr, blas,
+                         threads, rows.data(), distances.data());
 }
 
 }  // namespace
 
 NB_MODULE(_native, m) {
-    m.doc() = "C++ kernels of metricboost; see native/kernels.hpp for what each computes.";
+    m.doc() = "C++ kernels of metricboost; what each computes is in native/*.hpp.";
     m.def("margins", &margins, "z"_a, "same"_a, "other"_a, "out"_a);
     m.def("column_margins", &column_margins, "phi"_a, "same"_a, "other"_a, "out"_a);
     m.def("laplacian", &laplacian, "z"_a, "weight"_a, "same"_a, "other"_a, "out"_a);
@@ -126,7 +154,6 @@ NB_MODULE(_native, m) {
     m.def("term_moments", &term_moments, "x"_a, "factors"_a, "moments"_a);
     m.def("term_columns", &term_columns, "x"_a, "factors"_a, "moments"_a, "out"_a);
     m.def("pull_back", &pull_back, "x"_a, "y"_a, "out"_a);
-    m.def("smallest", &smallest, "d"_a, "out"_a);
-    m.def("paired_squared_distances", &paired_squared_distances, "a"_a, "b"_a, "index"_a,
-          "out"_a);
+    m.def("nearest", &nearest, "z"_a, "classes"_a, "slots"_a, "sizes"_a, "previous"_a.none(),
+          "sgemm"_a, "dgemm"_a, "threads"_a, "rows"_a, "distances"_a);
 }

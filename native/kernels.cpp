@@ -6,28 +6,12 @@
 #include <utility>
 #include <vector>
 
-// One binary, several instruction sets: the loader picks the widest the machine has.
-#if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__)
-#define MULTIVERSION __attribute__((target_clones("avx512f", "avx2", "default")))
-// Inlined into every version of its callers, so that an inner loop costs no call.
-#define INNER static inline __attribute__((always_inline))
-#else
-#define MULTIVERSION
-#define INNER static inline
-#endif
+#include "distance.hpp"
+#include "multiversion.hpp"
 
 namespace metricboost {
 
 namespace {
-
-double squared_distance(const double *a, const double *b, std::size_t r) {
-    double sum = 0.0;
-    for (std::size_t c = 0; c < r; ++c) {
-        const double d = a[c] - b[c];
-        sum += d * d;
-    }
-    return sum;
-}
 
 double mean_distance(const double *z, std::size_t i, std::size_t r, Neighbors near) {
     double sum = 0.0;
@@ -204,64 +188,6 @@ void pull_back(const double *x, std::size_t n, std::size_t q, std::size_t stride
     for (; i < n; ++i)
         for (std::size_t c = 0; c < s; ++c)
             for (std::size_t t = 0; t < q; ++t) out[c * q + t] += y[i * s + c] * x[i * stride + t];
-}
-
-namespace {
-
-// The columns of a row fall into LANES classes modulo LANES. The k-th smallest of the classes'
-// minima bounds the row's k-th smallest entry from above, and few entries lie below it: most
-// of a row is read twice, in wide registers, and never sorted.
-constexpr std::size_t LANES = 64;
-
-MULTIVERSION
-void lane_minima(const double *row, std::size_t m, double *minima) {
-    // From infinity on, so that what is not a number never enters.
-    std::fill(minima, minima + LANES, std::numeric_limits<double>::infinity());
-    std::size_t j = 0;
-    for (; j + LANES <= m; j += LANES)
-        for (std::size_t c = 0; c < LANES; ++c)
-            minima[c] = row[j + c] < minima[c] ? row[j + c] : minima[c];
-    for (std::size_t c = 0; j + c < m; ++c)
-        minima[c] = row[j + c] < minima[c] ? row[j + c] : minima[c];
-}
-
-double upper_bound_of_kth(const double *row, std::size_t m, std::size_t k) {
-    if (m < 2 * LANES || k > LANES) return std::numeric_limits<double>::infinity();
-    double minima[LANES];
-    lane_minima(row, m, minima);
-    std::nth_element(minima, minima + (k - 1), minima + LANES);
-    return minima[k - 1];
-}
-
-}  // namespace
-
-void smallest(const double *d, std::size_t rows, std::size_t m, std::size_t k,
-              std::int32_t *out) {
-    std::vector<std::pair<double, std::int32_t>> found;
-    found.reserve(m);
-    for (std::size_t i = 0; i < rows; ++i) {
-        const double *row = d + i * m;
-        const double bound = upper_bound_of_kth(row, m, k);
-        found.clear();
-        for (std::size_t j = 0; j < m; ++j)
-            if (row[j] <= bound) found.emplace_back(row[j], static_cast<std::int32_t>(j));
-        // What is not a number compares with nothing: it comes last, in order.
-        for (std::size_t j = 0; found.size() < k; ++j)
-            if (!(row[j] <= bound))
-                found.emplace_back(std::numeric_limits<double>::infinity(),
-                                   static_cast<std::int32_t>(j));
-        std::partial_sort(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(k),
-                          found.end());
-        for (std::size_t j = 0; j < k; ++j) out[i * k + j] = found[j].second;
-    }
-}
-
-void paired_squared_distances(const double *a, const double *b, std::size_t rows,
-                              std::size_t r, const std::int32_t *index, std::size_t k,
-                              double *out) {
-    for (std::size_t i = 0; i < rows; ++i)
-        for (std::size_t j = 0; j < k; ++j)
-            out[i * k + j] = squared_distance(a + i * r, b + index[i * k + j] * r, r);
 }
 
 }  // namespace metricboost

@@ -52,13 +52,4 @@ void term_columns(const double *x, std::size_t p, std::size_t n, const std::int3
 void pull_back(const double *x, std::size_t n, std::size_t q, std::size_t stride,
                const double *y, std::size_t s, double *out);
 
-// The k smallest entries of every row of d (rows x m), in order, ties by column number.
-void smallest(const double *d, std::size_t rows, std::size_t m, std::size_t k,
-              std::int32_t *out);
-
-// out[i, j] = |a_i - b_index[i, j]|^2, summed over the r columns in order.
-void paired_squared_distances(const double *a, const double *b, std::size_t rows,
-                              std::size_t r, const std::int32_t *index, std::size_t k,
-                              double *out);
-
 }  // namespace metricboost

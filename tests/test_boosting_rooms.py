@@ -24,7 +24,6 @@ from metricboost.boosting.line_search import MAX_GAIN, step_weight
 from metricboost.boosting.neighborhoods import (
     affordable_neighbors,
     class_neighborhoods,
-    nearest,
 )
 from metricboost.boosting.path import Factor, Path, Step, best_step
 from metricboost.boosting.pruning import harms, heaviest, keep_only, recurring
@@ -33,7 +32,7 @@ from metricboost.boosting.screening import screen_pairs
 from metricboost.boosting.sparse_eigen import sparse_eigenvector
 from metricboost.boosting.start import start_factor, start_scaling
 from metricboost.boosting.terms import Candidates
-from metricboost.engines import get_engine, native_available
+from metricboost.engines import NeighborLists, get_engine, native_available
 
 Array = npt.NDArray[Any]
 ENGINE = get_engine("numpy")
@@ -51,13 +50,19 @@ def brute_force(X: Array, k: int) -> Array:
     return np.argsort(d, axis=1, kind="stable")[:, :k]
 
 
+def nearest_others(X: Array, k: int, engine: str) -> tuple[Array, Array]:
+    """The k nearest other rows: all are of one class."""
+    lists = NeighborLists(np.zeros((1, 1), dtype=np.int32), (k,))
+    return get_engine(engine).nearest_by_class(X, np.zeros(len(X), dtype=np.intp), lists)
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("copies", [1, 15, 100])
 def test_nearest_is_exact_with_repeated_rows(engine: str, copies: int) -> None:
     """More equal rows than any search keeps in reserve; they come in order of their number."""
     rng = np.random.default_rng(copies)
     X = rng.normal(size=(300 // copies, 5))[rng.integers(0, 300 // copies, 300)]
-    rows, distances = nearest(get_engine(engine), X, X, 4, itself=np.arange(300))
+    rows, distances = nearest_others(X, 4, engine)
     assert np.array_equal(rows, brute_force(X, 4))
     expected = np.take_along_axis(literal.squared_distances(X), rows.astype(int), 1)
     assert np.allclose(distances, expected, rtol=1e-12, atol=0)
@@ -67,7 +72,7 @@ def test_nearest_spans_blocks_and_takes_queries_apart_from_references() -> None:
     """More queries than a block, references of another number; nothing is left out."""
     rng = np.random.default_rng(0)
     queries, references = rng.normal(size=(600, 3)), rng.normal(size=(50, 3))
-    rows, _ = nearest(ENGINE, queries, references, 7)
+    rows, _ = ENGINE.nearest(queries, references, 7)
     d = ((queries[:, None, :] - references) ** 2).sum(axis=2)
     assert np.array_equal(rows, np.argsort(d, axis=1, kind="stable")[:, :7])
 
@@ -137,10 +142,11 @@ def test_neighbourhoods_of_several_classes(
 
 
 @pytest.mark.parametrize("values", [2, 3])
-def test_equal_distances_on_whole_numbers_are_ordered_by_number(values: int) -> None:
+@pytest.mark.parametrize("engine", ENGINES)
+def test_equal_distances_on_whole_numbers_are_ordered_by_number(engine: str, values: int) -> None:
     """On a grid distances are exact whole numbers, and most of them are equal."""
     X = np.random.default_rng(0).integers(0, values, (200, 8)).astype(float)
-    rows, _ = nearest(ENGINE, X, X, 4, itself=np.arange(200))
+    rows, _ = nearest_others(X, 4, engine)
     assert np.array_equal(rows, brute_force(X, 4))
 
 
@@ -150,16 +156,12 @@ def tight_clusters(n: int) -> Array:
     return np.where(np.arange(n)[:, None] % 2, 1.0, -1.0) + 1e-9 * noise
 
 
-def test_nearest_is_exact_within_small_tight_clusters() -> None:
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("n", [24, 60, 700])
+def test_nearest_is_exact_within_tight_clusters(engine: str, n: int) -> None:
     """Rows that products confuse are ranked again by their differences."""
-    X = tight_clusters(24)
-    rows, _ = nearest(ENGINE, X, X, 4, itself=np.arange(24))
-    assert np.array_equal(rows, brute_force(X, 4))
-
-
-def test_nearest_is_exact_within_large_tight_clusters() -> None:
-    X = tight_clusters(60)
-    rows, _ = nearest(ENGINE, X, X, 4, itself=np.arange(60))
+    X = tight_clusters(n)
+    rows, _ = nearest_others(X, 4, engine)
     assert np.array_equal(rows, brute_force(X, 4))
 
 
@@ -523,7 +525,7 @@ def test_diagonal_grows_with_the_candidates() -> None:
     X, labels = rng.normal(size=(20, 50)), np.arange(20) % 2
     near = class_neighborhoods(ENGINE, X, labels, 3)
     candidates = candidates_of(X, 2)
-    signed = SignedGraph(candidates, ENGINE.graph(near.same, near.other))
+    signed = SignedGraph(candidates, near)
     pairs = list(itertools.combinations_with_replacement(range(50), 2))
     for part in ([], pairs[:10], pairs[:300], pairs):
         candidates.add(part)
@@ -780,7 +782,7 @@ def gated_step(seed: int) -> tuple[Array, SignedGraph, Array, Array]:
     X = rng.normal(size=(80, 6))
     X[:, 2] += 2.0 * labels
     near = class_neighborhoods(ENGINE, X, labels, 4)
-    signed = SignedGraph(candidates_of(X, 1), ENGINE.graph(near.same, near.other))
+    signed = SignedGraph(candidates_of(X, 1), near)
     bag = rng.permutation(80) < 40
     return signed.gram(np.arange(6), bag.astype(float)), signed, X, (~bag).astype(float)
 

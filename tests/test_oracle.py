@@ -590,7 +590,7 @@ def parts() -> dict[str, Any]:
     near = class_neighborhoods(engine, X, labels, 5)
     candidates = Candidates(X, engine, 2)
     candidates.add([(0, 1), (2, 2), (3, 6)])
-    signed = SignedGraph(candidates, engine.graph(near.same, near.other[:, :3]))
+    signed = SignedGraph(candidates, replace(near, other=near.other[:, :3]))
     phi = candidates.columns(np.arange(10))
     D = literal.information_matrices(phi, near.same.tolist(), near.other[:, :3].tolist())
     u = rng.exponential(size=40) * (rng.random(40) < 0.7)

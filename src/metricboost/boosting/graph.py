@@ -16,7 +16,7 @@ from typing import Protocol
 import numpy as np
 
 from .._typing import Float, Index
-from ..engines import NeighborGraph
+from .neighborhoods import Neighborhoods
 from .storage import KeptColumns
 from .terms import Candidates
 
@@ -79,9 +79,10 @@ class PanelForm:
 class SignedGraph:
     """The neighbour graph of the training rows, over the candidate terms."""
 
-    def __init__(self, candidates: Candidates, graph: NeighborGraph) -> None:
+    def __init__(self, candidates: Candidates, neighborhoods: Neighborhoods) -> None:
         self.candidates = candidates
-        self.graph = graph
+        self.neighborhoods = neighborhoods
+        self.graph = candidates.engine.graph(neighborhoods.same, neighborhoods.other)
         self._column_margins: dict[int, KeptColumns] = {}
 
     def margins(self, embedding: Float) -> Float:

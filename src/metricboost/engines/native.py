@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import cython_blas
+from threadpoolctl import ThreadpoolController
 
-from .._typing import Float, Rows
+from .._typing import Float, Index, Rows
 from . import _native  # type: ignore[attr-defined]
-from .base import Engine, NeighborGraph
+from .base import Engine, NeighborGraph, NeighborLists
+from .sorting import nearest_by_sorting
+
+#: Fewer queries are not worth putting the references into blocks.
+FEW_QUERIES = 16
+#: BLAS as SciPy has it, for the tiles of the neighbour search.
+_SGEMM, _DGEMM = (cython_blas.__pyx_capi__[name] for name in ("sgemm", "dgemm"))
 
 
 class NativeGraph(NeighborGraph):
@@ -52,18 +62,42 @@ class NativeEngine(Engine):
         _native.pull_back(_with_contiguous_rows(columns), _contiguous(y), out)
         return out
 
-    def smallest(self, distances: Float, k: int) -> Rows:
-        out = np.empty((len(distances), k), dtype=np.int32)
-        _native.smallest(_contiguous(distances), out)
-        return out
+    def nearest(self, queries: Float, references: Float, k: int) -> tuple[Rows, Float]:
+        if len(queries) < FEW_QUERIES or not len(references):
+            return nearest_by_sorting(queries, references, k)
+        k, n = min(k, len(references)), len(queries)
+        classes = np.repeat([0, 1], [n, len(references)])
+        lists = NeighborLists(np.array([[-1, 0], [-1, -1]], dtype=np.int32), (k,))
+        rows, distances = self.nearest_by_class(np.vstack([queries, references]), classes, lists)
+        return rows[:n] - np.int32(n), distances[:n]
 
-    def paired_squared_distances(self, a: Float, b: Float, index: Rows) -> Float:
-        out = np.empty(index.shape)
-        _native.paired_squared_distances(_contiguous(a), _contiguous(b), _contiguous(index), out)
-        return out
+    def nearest_by_class(
+        self, z: Float, classes: Index, lists: NeighborLists, previous: Rows | None = None
+    ) -> tuple[Rows, Float]:
+        rows, distances = (
+            np.empty((len(z), lists.width), dtype=np.int32),
+            np.empty((len(z), lists.width)),
+        )
+        sizes = np.array(lists.sizes, dtype=np.int32)
+        with _one_blas_thread():
+            _native.nearest(
+                z, classes.astype(np.int32), _contiguous(lists.slots), sizes, previous,
+                _SGEMM, _DGEMM, self.threads, rows, distances,
+            )  # fmt: skip
+        return rows, distances
 
     def graph(self, same: Rows, other: Rows) -> NeighborGraph:
         return NativeGraph(same, other)
+
+
+def _one_blas_thread() -> AbstractContextManager[Any]:
+    """Threads of our own share the tiles; BLAS must not start others inside them."""
+    return _blas().limit(limits=1, user_api="blas")
+
+
+@lru_cache(maxsize=1)
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController()
 
 
 def _contiguous(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

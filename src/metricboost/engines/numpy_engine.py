@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from .._typing import Float, Rows
-from .base import CONSTANT, Engine, NeighborGraph
+from .._typing import Float, Index, Rows
+from .base import CONSTANT, Engine, NeighborGraph, NeighborLists
+from .sorting import lane_sums, lists_by_sorting, nearest_by_sorting
 
 
 class NumpyGraph(NeighborGraph):
@@ -53,8 +54,8 @@ class NumpyEngine(Engine):
     def term_moments(self, Xt: Float, factors: Rows) -> Float:
         raw = _products(Xt, factors)
         n = raw.shape[1]
-        mean = _lane_sums(raw) / n
-        deviation = np.sqrt(_lane_sums((raw - mean[:, None]) ** 2) / n)
+        mean = lane_sums(raw) / n
+        deviation = np.sqrt(lane_sums((raw - mean[:, None]) ** 2) / n)
         varies = deviation > CONSTANT * np.abs(raw).max(axis=1)
         return np.stack([mean, np.where(varies, deviation, np.inf)], axis=1)
 
@@ -65,15 +66,13 @@ class NumpyEngine(Engine):
     def pull_back(self, columns: Float, y: Float) -> Float:
         return (columns.T @ y).T
 
-    def smallest(self, distances: Float, k: int) -> Rows:
-        order = np.argsort(distances, axis=1, kind="stable")[:, :k]
-        return order.astype(np.int32)
+    def nearest(self, queries: Float, references: Float, k: int) -> tuple[Rows, Float]:
+        return nearest_by_sorting(queries, references, k)
 
-    def paired_squared_distances(self, a: Float, b: Float, index: Rows) -> Float:
-        # A running sum adds column after column, as the native kernel does: equal rows then have
-        # equal distances on every engine.
-        columns = [np.cumsum((a - b[j]) ** 2, axis=1)[:, -1:] for j in index.T]
-        return np.hstack(columns)
+    def nearest_by_class(
+        self, z: Float, classes: Index, lists: NeighborLists, previous: Rows | None = None
+    ) -> tuple[Rows, Float]:
+        return lists_by_sorting(z, classes, lists)
 
     def graph(self, same: Rows, other: Rows) -> NeighborGraph:
         return NumpyGraph(same, other)
@@ -87,18 +86,6 @@ def _products(Xt: Float, factors: Rows) -> Float:
         real = factor < p
         rows[real] *= Xt[factor[real]]
     return rows
-
-
-def _lane_sums(rows: Float) -> Float:
-    """Row sums in eight interleaved parts, as the native kernel adds them: the same bits."""
-    q, n = rows.shape
-    padded = np.zeros((q, -(-n // 8) * 8))
-    padded[:, :n] = rows
-    part = np.cumsum(padded.reshape(q, -1, 8), axis=1)[:, -1]
-    pairs = part[:, ::2] + part[:, 1::2]
-    fours = pairs[:, ::2] + pairs[:, 1::2]
-    result: Float = fours[:, 0] + fours[:, 1]
-    return result
 
 
 def _mean_squared(z: Float, rows: Rows) -> Float:

@@ -15,7 +15,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Float
-from ..boosting.neighborhoods import nearest
 from ..imputation import Imputation
 from ..metric import SparseMetric
 from ..selection.choosing import CLASSIFIERS, Candidate, candidates, choose, default_rules
@@ -256,7 +255,7 @@ class SDistClassifier(ClassifierMixin, ExplainingMixin, SDist):  # type: ignore[
             raise ValueError(
                 f"n_neighbors={k} must be an integer from 1 to {len(training)}, the rows."
             )
-        near, squared = nearest(self._engine(), self._embedded(X), training, k)
+        near, squared = self._engine().nearest(self._embedded(X), training, k)
         rows = self._training_rows[near].astype(np.int32)
         return (np.sqrt(squared), rows) if return_distance else rows
 

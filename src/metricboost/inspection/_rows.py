@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from .._typing import Float, Index
-from ..boosting.neighborhoods import nearest
 from ..estimators._validation import check_table
 from ..metric import SparseMetric
 from ._terms import _own
@@ -227,7 +226,7 @@ class _Explainer:
         ]
 
     def _near(self, embedded: Float, members: Index) -> Index:
-        rows, _ = nearest(self.best._engine(), embedded, self.embedding[members], self.k)
+        rows, _ = self.best._engine().nearest(embedded, self.embedding[members], self.k)
         result: Index = members[rows]
         return result
 

@@ -27,7 +27,6 @@ from threadpoolctl import threadpool_limits
 from .._typing import Float, Index
 from ..boosting.learn import Learned, LearningOptions, learn, table_scaling
 from ..boosting.loop import Watch
-from ..boosting.neighborhoods import nearest
 from ..boosting.path import Factor, best_step
 from ..boosting.pruning import heaviest, keep_only
 from ..boosting.scaling import Scaling
@@ -103,7 +102,7 @@ class CrossFit:
         split = StratifiedKFold(n_folds, shuffle=True, random_state=0)
         right = np.zeros(len(self.labels))
         for kept, out in split.split(scaled, self.labels):
-            rows, _ = nearest(self.engine, scaled[out], scaled[kept], PLAIN_NEIGHBORS)
+            rows, _ = self.engine.nearest(scaled[out], scaled[kept], PLAIN_NEIGHBORS)
             votes = np.eye(self.n_classes)[self.labels[kept][rows]].sum(axis=1)
             right[out] = votes.argmax(axis=1) == self.labels[out]
         return float(np.average(right, weights=self.weight))

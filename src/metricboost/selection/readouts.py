@@ -28,7 +28,6 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from .._typing import Float, Index, Rows
-from ..boosting.neighborhoods import nearest
 from ..engines import Engine
 
 #: Squared distances count as at least this share of the embedding's variance: rows may coincide.
@@ -208,7 +207,7 @@ def _class_distances(
 def _near(engine: Engine, training: Training, queries: Float, c: int, k: int) -> Near:
     members = training.members(c)
     references = training.rows[members]
-    rows, squared = nearest(engine, queries, references, k)
+    rows, squared = engine.nearest(queries, references, k)
     return Near(queries, references, rows, squared, training.weight[members][rows], training.floor)
 
 
@@ -255,7 +254,7 @@ def _flats(near: Near, rules: Sequence[Hull]) -> list[Float]:
 def _votes(
     engine: Engine, training: Training, queries: Float, rules: Sequence[Votes]
 ) -> dict[Rule, Float]:
-    rows, _ = nearest(engine, queries, training.rows, max(rule.k for rule in rules))
+    rows, _ = engine.nearest(queries, training.rows, max(rule.k for rule in rules))
     one_hot = np.eye(training.n_classes)[training.labels] * training.weight[:, None]
     found: dict[Rule, Float] = {}
     for rule in rules:

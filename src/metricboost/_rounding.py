@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._typing import Float, Index
+from ._typing import Float, Index
 
 
 def to_twelve_digits(values: Float) -> Float:
