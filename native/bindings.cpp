@@ -7,8 +7,9 @@
 #include <optional>
 #include <stdexcept>
 
-#include "kernels.hpp"
+#include "graph.hpp"
 #include "nearest.hpp"
+#include "terms.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -21,6 +22,9 @@ using Matrix = Array<const double, 2>;
 using Vector = Array<const double, 1>;
 using Index = Array<const std::int32_t, 2>;
 using Labels = Array<const std::int32_t, 1>;
+using Starts = Array<const std::int64_t, 1>;
+using OutLabels = Array<std::int32_t, 1>;
+using OutStarts = Array<std::int64_t, 1>;
 using OutMatrix = Array<double, 2>;
 using OutVector = Array<double, 1>;
 // With any strides: some columns of a larger table, or a table transposed.
@@ -37,68 +41,73 @@ metricboost::Neighbors neighbors(const Index &rows, std::size_t n) {
     return {rows.data(), rows.shape(1)};
 }
 
-void margins(Matrix z, Index same, Index other, OutVector out) {
+void margins(Matrix z, Index same, Index other, std::size_t threads, OutVector out) {
     const std::size_t n = z.shape(0);
     require(out.shape(0) == n, "out has the wrong length");
     const auto s = neighbors(same, n), o = neighbors(other, n);
     nb::gil_scoped_release release;
-    metricboost::margins(z.data(), n, z.shape(1), s, o, out.data());
+    metricboost::margins(z.data(), n, z.shape(1), s, o, threads, out.data());
 }
 
-void column_margins(Columns phi, Index same, Index other, OutMatrix out) {
+template <typename T>
+void column_margins(Matrix phi, Index same, Index other, std::size_t threads, Array<T, 2> out) {
     const std::size_t n = phi.shape(0), q = phi.shape(1);
     require(out.shape(0) == n && out.shape(1) == q, "out has the wrong shape");
-    require(phi.stride(0) >= 0 && (q <= 1 || phi.stride(1) == 1), "phi needs contiguous rows");
     const auto s = neighbors(same, n), o = neighbors(other, n);
-    const auto stride = static_cast<std::size_t>(phi.stride(0));
     nb::gil_scoped_release release;
-    metricboost::column_margins(phi.data(), n, q, stride, s, o, out.data());
+    metricboost::column_margins(phi.data(), n, q, s, o, threads, out.data());
 }
 
-void laplacian(Matrix z, Vector weight, Index same, Index other, OutMatrix out) {
+void find_followers(Index same, Index other, OutLabels rows, OutStarts starts, OutStarts middles) {
+    const std::size_t n = same.shape(0);
+    const auto s = neighbors(same, n), o = neighbors(other, n);
+    require(rows.shape(0) == n * (s.k + o.k), "rows has the wrong length");
+    require(starts.shape(0) == n + 1 && middles.shape(0) == n, "starts has the wrong length");
+    nb::gil_scoped_release release;
+    metricboost::find_followers(n, s, o, rows.data(), starts.data(), middles.data());
+}
+
+template <auto Kernel>
+void over_edges(Matrix z, Vector weight, Index same, Index other, Labels rows, Starts starts,
+                Starts middles, std::size_t threads, OutMatrix out) {
     const std::size_t n = z.shape(0), s = z.shape(1);
     require(out.shape(0) == n && out.shape(1) == s, "out has the wrong shape");
     require(weight.shape(0) == n, "weight has the wrong length");
+    require(starts.shape(0) == n + 1 && middles.shape(0) == n, "followers differ from rows");
     const auto near_same = neighbors(same, n), near_other = neighbors(other, n);
+    const metricboost::Followers followers{rows.data(), starts.data(), middles.data()};
     nb::gil_scoped_release release;
-    metricboost::laplacian(z.data(), n, s, weight.data(), near_same, near_other, out.data());
+    Kernel(z.data(), n, s, weight.data(), near_same, near_other, followers, threads, out.data());
 }
 
-void edge_shares(Matrix z, Vector weight, Index same, Index other, OutMatrix out) {
-    const std::size_t n = z.shape(0), columns = z.shape(1);
-    require(weight.shape(0) == n, "weight has the wrong length");
-    require(out.shape(0) == n && out.shape(1) == columns, "out has the wrong shape");
-    const auto s = neighbors(same, n), o = neighbors(other, n);
-    nb::gil_scoped_release release;
-    metricboost::edge_shares(z.data(), n, columns, weight.data(), s, o, out.data());
-}
-
-void term_moments(Matrix x, Index factors, OutMatrix moments) {
-    const std::size_t p = x.shape(0), n = x.shape(1), q = factors.shape(0);
-    require(moments.shape(0) == q && moments.shape(1) == 2, "moments must be q x 2");
+metricboost::Terms terms(const Matrix &x, const Index &factors) {
     require(factors.shape(1) > 0, "a term needs a factor");
-    nb::gil_scoped_release release;
-    metricboost::term_moments(x.data(), p, n, factors.data(), q, factors.shape(1), moments.data());
+    return {x.data(), x.shape(0), x.shape(1), factors.data(), factors.shape(0), factors.shape(1)};
 }
 
-void term_columns(Matrix x, Index factors, Matrix moments, OutMatrix out) {
-    const std::size_t p = x.shape(0), n = x.shape(1), q = factors.shape(0);
-    require(moments.shape(0) == q && moments.shape(1) == 2, "moments must be q x 2");
-    require(out.shape(0) == n && out.shape(1) == q, "out has the wrong shape");
-    require(factors.shape(1) > 0, "a term needs a factor");
+void term_moments(Matrix x, Index factors, std::size_t threads, OutMatrix moments) {
+    const auto chosen = terms(x, factors);
+    require(moments.shape(0) == chosen.q && moments.shape(1) == 2, "moments must be q x 2");
     nb::gil_scoped_release release;
-    metricboost::term_columns(x.data(), p, n, factors.data(), q, factors.shape(1), moments.data(),
-                              out.data());
+    metricboost::term_moments(chosen, threads, moments.data());
 }
 
-void pull_back(Columns x, Matrix y, OutMatrix out) {
-    const std::size_t n = x.shape(0), q = x.shape(1), s = y.shape(1);
-    require(y.shape(0) == n, "x and y differ in rows");
-    require(out.shape(0) == s && out.shape(1) == q, "out has the wrong shape");
-    require(x.stride(0) >= 0 && (q <= 1 || x.stride(1) == 1), "x needs contiguous rows");
-    const auto stride = static_cast<std::size_t>(x.stride(0));
+void term_columns(Matrix x, Index factors, Matrix moments, std::size_t threads, OutMatrix out) {
+    const auto chosen = terms(x, factors);
+    require(moments.shape(0) == chosen.q && moments.shape(1) == 2, "moments must be q x 2");
+    require(out.shape(0) == chosen.n && out.shape(1) == chosen.q, "out has the wrong shape");
     nb::gil_scoped_release release;
-    metricboost::pull_back(x.data(), n, q, stride, y.data(), s, out.data());
+    metricboost::term_columns(chosen, moments.data(), threads, out.data());
+}
+
+void pull_back(Matrix x, Index factors, Matrix moments, Matrix y, std::size_t threads,
+               OutMatrix out) {
+    const auto chosen = terms(x, factors);
+    require(moments.shape(0) == chosen.q && moments.shape(1) == 2, "moments must be q x 2");
+    require(y.shape(0) == chosen.n, "x and y differ in rows");
+    require(out.shape(0) == y.shape(1) && out.shape(1) == chosen.q, "out has the wrong shape");
+    nb::gil_scoped_release release;
+    metricboost::pull_back(chosen, moments.data(), y.data(), y.shape(1), threads, out.data());
 }
 
 // Every class has a row of slots, every slot a list, and the lists fill a row of the result.
@@ -147,13 +156,15 @@ void nearest(Columns z, Labels classes, Index slots, Labels sizes, std::optional
 
 NB_MODULE(_native, m) {
     m.doc() = "C++ kernels of metricboost; what each computes is in native/*.hpp.";
-    m.def("margins", &margins, "z"_a, "same"_a, "other"_a, "out"_a);
-    m.def("column_margins", &column_margins, "phi"_a, "same"_a, "other"_a, "out"_a);
-    m.def("laplacian", &laplacian, "z"_a, "weight"_a, "same"_a, "other"_a, "out"_a);
-    m.def("edge_shares", &edge_shares, "z"_a, "weight"_a, "same"_a, "other"_a, "out"_a);
-    m.def("term_moments", &term_moments, "x"_a, "factors"_a, "moments"_a);
-    m.def("term_columns", &term_columns, "x"_a, "factors"_a, "moments"_a, "out"_a);
-    m.def("pull_back", &pull_back, "x"_a, "y"_a, "out"_a);
+    m.def("margins", &margins);
+    m.def("column_margins", &column_margins<double>);
+    m.def("column_margins", &column_margins<float>);
+    m.def("find_followers", &find_followers);
+    m.def("laplacian", &over_edges<metricboost::laplacian>);
+    m.def("edge_shares", &over_edges<metricboost::edge_shares>);
+    m.def("term_moments", &term_moments);
+    m.def("term_columns", &term_columns);
+    m.def("pull_back", &pull_back);
     m.def("nearest", &nearest, "z"_a, "classes"_a, "slots"_a, "sizes"_a, "previous"_a.none(),
           "sgemm"_a, "dgemm"_a, "threads"_a, "rows"_a, "distances"_a);
 }

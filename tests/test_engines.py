@@ -84,16 +84,43 @@ def test_laplacian(graphs: Graphs) -> None:
     assert np.abs(found - expected).max() <= bound
 
 
-@pytest.mark.parametrize("shape", [(1, 1, 1), (4, 3, 2), (7, 1, 5), (103, 130, 5), (50, 9, 0)])
+@pytest.mark.parametrize("shape", [(1, 1, 1), (4, 3, 2), (7, 1, 5), (2100, 130, 5), (50, 9, 0)])
 def test_pull_back(shape: tuple[int, int, int]) -> None:
-    """A few columns pulled back through a table, also through some columns of a larger one."""
+    """A few columns pulled back through the terms of a table, several runs of rows long."""
     n, q, s = shape
     rng = np.random.default_rng(0)
-    table, y = rng.normal(size=(n, 2 * q)), rng.normal(size=(n, s))
-    for columns in (table[:, :q], np.asfortranarray(table[:, :q]), table[::-1, :q]):
-        found, expected = (get_engine(e).pull_back(columns, y) for e in ("native", "numpy"))
-        assert found.shape == (s, q)
-        assert np.allclose(found, expected, rtol=0, atol=1e-12)
+    Xt, y = rng.normal(size=(5, n)), rng.normal(size=(n, s))
+    factors = random_factors(rng, 5, q, 3)
+    moments = NUMPY.term_moments(Xt, factors)
+    moments[: q // 2] = 0.0, 1.0
+    expected = NUMPY.pull_back(Xt, factors, moments, y)
+    assert expected.shape == (s, q)
+    assert np.allclose(expected, y.T @ NUMPY.term_columns(Xt, factors, moments), atol=1e-10)
+    for table in (Xt, np.asfortranarray(Xt), np.repeat(Xt, 2, axis=1)[:, ::2]):
+        found = get_engine("native").pull_back(table, factors, moments, y)
+        assert np.allclose(found, expected, rtol=0, atol=1e-12 * n)
+
+
+def test_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows and terms are shared in fixed pieces."""
+    monkeypatch.setattr("metricboost.engines.native.WORTH_SHARING", 0)
+    rng = np.random.default_rng(8)
+    n = 5000
+    same, other = rng.integers(0, n, (n, 3)), rng.integers(0, n, (n, 4))
+    Xt, weight = rng.normal(size=(6, n)), rng.random(n)
+    factors = random_factors(rng, 6, 200, 2)
+
+    def results(threads: int) -> list[Array]:
+        engine = get_engine("native", threads)
+        graph, z = engine.graph(same, other), np.ascontiguousarray(Xt.T)
+        moments = engine.term_moments(Xt, factors)
+        of_graph = [graph.margins(z), graph.column_margins(z), graph.column_margins(z, np.float32)]
+        over_edges = [graph.laplacian(z, weight), graph.edge_shares(z, weight)]
+        columns = engine.term_columns(Xt, factors, moments)
+        return [*of_graph, *over_edges, moments, columns, engine.pull_back(Xt, factors, moments, z)]
+
+    for one, several in zip(results(1), results(3), strict=True):
+        assert np.array_equal(one, several)
 
 
 def test_edge_shares(graphs: Graphs) -> None:
@@ -347,21 +374,26 @@ def test_wrong_shapes_are_refused(native: Engine, name: str) -> None:
 @pytest.mark.parametrize(
     ("kernel", "shapes"),
     [
-        ("margins", ((5, 2), "same", "other", (4,))),
-        ("column_margins", ((5, 2), "same", "other", (5, 3))),
-        ("laplacian", ((5, 2), (5,), "same", "other", (5, 1))),
-        ("edge_shares", ((5, 1), (5,), "same", "other", (4, 1))),
-        ("term_moments", ((3, 5), "factors", (2, 3))),
-        ("term_columns", ((3, 5), "factors", (2, 2), (4, 2))),
+        ("margins", ((5, 2), "same", "other", 1, (4,))),
+        ("column_margins", ((5, 2), "same", "other", 1, (5, 3))),
+        ("laplacian", ((5, 2), (5,), "same", "other", "rows", "starts", "middles", 1, (5, 1))),
+        ("edge_shares", ((5, 1), (5,), "same", "other", "rows", "starts", "middles", 1, (4, 1))),
+        ("term_moments", ((3, 5), "factors", 1, (2, 3))),
+        ("term_columns", ((3, 5), "factors", (2, 2), 1, (4, 2))),
+        ("pull_back", ((3, 5), "factors", (2, 2), (5, 1), 1, (1, 3))),
     ],
 )
 def test_wrong_outputs_are_refused(kernel: str, shapes: tuple[Any, ...]) -> None:
     """An output of another shape is refused before anything is written."""
     from metricboost.engines import _native
 
-    rows = {"same": (5, 1), "other": (5, 1), "factors": (2, 1)}
+    rows = {"same": (5, 1), "other": (5, 1), "factors": (2, 1), "rows": (10,)}
+    starts = {"starts": (6,), "middles": (5,)}
+    kinds = dict.fromkeys(rows, np.int32) | dict.fromkeys(starts, np.int64)
     args = [
-        np.zeros(rows[shape], dtype=np.int32) if isinstance(shape, str) else np.zeros(shape)
+        np.zeros((rows | starts).get(shape, shape), dtype=kinds.get(shape, np.float64))
+        if not isinstance(shape, int)
+        else shape
         for shape in shapes
     ]
     with pytest.raises(ValueError, match=r"out|index|moments"):

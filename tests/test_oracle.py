@@ -588,7 +588,7 @@ def parts() -> dict[str, Any]:
     X, labels = rng.normal(size=(40, 7)), (rng.random(40) < 0.4).astype(np.intp)
     engine = get_engine("numpy")
     near = class_neighborhoods(engine, X, labels, 5)
-    candidates = Candidates(X, engine, 2)
+    candidates = Candidates(X.T, engine, 2)
     candidates.add([(0, 1), (2, 2), (3, 6)])
     signed = SignedGraph(candidates, replace(near, other=near.other[:, :3]))
     phi = candidates.columns(np.arange(10))

@@ -98,7 +98,7 @@ def _neighbors(
 ) -> tuple[SignedGraph, Float]:
     """The neighbours under W, Euclidean ones where it is still zero, and the margins under W."""
     rows = embedding.columns(len(selected))
-    place = rows if rows.shape[1] else candidates.X[:, : candidates.n_plain]
+    place = rows if rows.shape[1] else candidates.plain()
     k, multiclass = options.n_neighbors, options.multiclass
     found = class_neighborhoods(candidates.engine, place, labels, k, multiclass, previous)
     graph = SignedGraph(candidates, found)

@@ -37,8 +37,8 @@ class GrowingRows:
 class KeptColumns:
     """Columns appended until there is no more room; those beyond it are not kept."""
 
-    def __init__(self, n_rows: int, room: int) -> None:
-        self._buffer = np.empty((n_rows, 0))
+    def __init__(self, n_rows: int, room: int, dtype: npt.DTypeLike = np.float64) -> None:
+        self._buffer = np.empty((n_rows, 0), dtype=dtype)
         self._room = room
         self.size = 0
 
@@ -50,13 +50,14 @@ class KeptColumns:
     def room_left(self) -> int:
         return self._room - self.size
 
-    def extend_room(self, room: int) -> None:
-        self._room = max(room, self._room)
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._buffer.dtype
 
     def add(self, columns: Float) -> None:
         size = min(self.size + columns.shape[1], self._room)
         if size > self._buffer.shape[1]:
-            grown = np.empty((len(self._buffer), min(self._room, 2 * size)))
+            grown = np.empty((len(self._buffer), min(self._room, 2 * size)), dtype=self.dtype)
             grown[:, : self.size] = self.columns
             self._buffer = grown
         self._buffer[:, self.size : size] = columns[:, : size - self.size]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from .._typing import Float, Index, Rows
 
@@ -50,8 +51,11 @@ class NeighborGraph(ABC):
         """Mean squared distance to ``other`` minus to ``same``, for rows embedded as ``z``."""
 
     @abstractmethod
-    def column_margins(self, phi: Float) -> Float:
-        """The same for every column of ``phi`` by itself: the diagonals of all D_i, n x q."""
+    def column_margins(self, phi: Float, dtype: npt.DTypeLike = np.float64) -> Float:
+        """The same for every column of ``phi`` by itself: the diagonals of all D_i, n x q.
+
+        Computed in float64, whatever they are kept as.
+        """
 
     @abstractmethod
     def laplacian(self, z: Float, weight: Float) -> Float:
@@ -65,7 +69,7 @@ class NeighborGraph(ABC):
 class Engine(ABC):
     """The operations of one place where arrays live.
 
-    ``threads`` is how many blocks of rows may be searched at once; no result depends on it.
+    ``threads`` is how many may share what is large enough; no result depends on it.
     """
 
     name: ClassVar[str]
@@ -86,8 +90,8 @@ class Engine(ABC):
         """The standardised columns of the terms, n x q, C order."""
 
     @abstractmethod
-    def pull_back(self, columns: Float, y: Float) -> Float:
-        """``y^T columns``, s x q, for a ``y`` of few columns; ``columns`` is n x q."""
+    def pull_back(self, Xt: Float, factors: Rows, moments: Float, y: Float) -> Float:
+        """``y^T Phi``, s x q, Phi the terms' columns, for a ``y`` of few columns."""
 
     @abstractmethod
     def nearest(self, queries: Float, references: Float, k: int) -> tuple[Rows, Float]:

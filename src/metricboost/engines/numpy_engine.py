@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
 from .._typing import Float, Index, Rows
 from .base import CONSTANT, Engine, NeighborGraph, NeighborLists
 from .sorting import lane_sums, lists_by_sorting, nearest_by_sorting
+
+#: Terms whose columns are made at a time.
+BLOCK = 256
 
 
 class NumpyGraph(NeighborGraph):
@@ -24,12 +28,12 @@ class NumpyGraph(NeighborGraph):
         result: Float = _mean_squared(z, self.other) - _mean_squared(z, self.same)
         return result
 
-    def column_margins(self, phi: Float) -> Float:
+    def column_margins(self, phi: Float, dtype: npt.DTypeLike = np.float64) -> Float:
         # Row sums of the graph are 0, so phi_i^2 cancels from the mean of (phi_i - phi_j)^2; and
         # a shift changes nothing, but far from zero what remains would cancel too.
         phi = phi - phi.mean(axis=0)
         result: Float = self._signed @ (phi * phi) - 2 * phi * (self._signed @ phi)
-        return result
+        return result.astype(dtype, copy=False)
 
     def laplacian(self, z: Float, weight: Float) -> Float:
         z = z - z.mean(axis=0)  # changes nothing, and far from zero the terms would cancel
@@ -63,8 +67,10 @@ class NumpyEngine(Engine):
         columns = _products(Xt, factors).T - moments[:, 0]
         return np.ascontiguousarray(columns * (1 / moments[:, 1]))
 
-    def pull_back(self, columns: Float, y: Float) -> Float:
-        return (columns.T @ y).T
+    def pull_back(self, Xt: Float, factors: Rows, moments: Float, y: Float) -> Float:
+        blocks = range(0, len(factors), BLOCK)
+        parts = [slice(start, start + BLOCK) for start in blocks]
+        return np.hstack([y.T @ self.term_columns(Xt, factors[p], moments[p]) for p in parts])
 
     def nearest(self, queries: Float, references: Float, k: int) -> tuple[Rows, Float]:
         return nearest_by_sorting(queries, references, k)

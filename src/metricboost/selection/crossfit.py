@@ -95,7 +95,7 @@ class CrossFit:
 
         Three of them, on the standardised columns: what learning a distance is held against.
         """
-        scaled = self.scaling.apply(self.X)[:, : len(self.scaling.plain)]
+        scaled = self.scaling.transposed(self.X)[: len(self.scaling.plain)].T
         n_folds = min(READOUT_FOLDS, int(np.bincount(self.labels).min()))
         if n_folds < 2:
             return float("nan")
@@ -177,8 +177,10 @@ class CrossFit:
     def _moments(self, terms: Sequence[Term]) -> Float:
         """Mean and deviation of the terms over all rows; a start metric keeps its own."""
         degree = max((len(term) for term in terms), default=1)
-        inside = {int(column): i for i, column in enumerate(self.scaling.kept)}
-        candidates = Candidates(self.scaling.apply(self.X), self.engine, degree)
+        used = sorted({column for term in terms for column in term})
+        inside = {column: i for i, column in enumerate(used)}
+        own_columns = replace(self.scaling, kept=np.array(used, dtype=np.intp))
+        candidates = Candidates(own_columns.transposed(self.X), self.engine, degree)
         own = [tuple(inside[column] for column in term) for term in terms]
         candidates.add(own)
         moments = candidates.moments(np.array([candidates.number(t) for t in own], dtype=np.intp))
@@ -214,7 +216,7 @@ def cross_fit(
     n_folds = min(n_averaged, smallest) if smallest > 2 else 1
     if n_folds > 1:
         split = _split(labels, n_folds, options.boosting.seed)
-        if not all(len(Scaling.of(X[kept], options.standardize).kept) for kept, _ in split):
+        if not all(len(table_scaling(X, options, kept).kept) for kept, _ in split):
             n_folds = 1  # without some fold's rows nothing varies
     if n_folds == 1:
         learned = learn(X, labels, weight, engine, options, watch(0, 1) if watch else None)
@@ -262,7 +264,7 @@ def learn_fold(
     seed = int(np.random.SeedSequence((options.boosting.seed, fold)).generate_state(1)[0])
     options = replace(options, prune=None, boosting=replace(options.boosting, seed=seed))
     with threadpool_limits(1, user_api="blas"):  # also in a worker process
-        return learn(X[rows], labels[rows], own, engine, options, watch)
+        return learn(X, labels[rows], own, engine, options, watch, rows)
 
 
 def _cut(fit: Learned, variant: Variant) -> Factor:
@@ -316,7 +318,7 @@ def _assembled(
         diagonal = np.concatenate(
             [np.isin([t[0] if len(t) == 1 else -1 for t in terms], plain), np.ones(len(columns))]
         )
-        variance = float(fit.scaling.apply(X)[:, : len(plain)].var(axis=0).sum())
+        variance = fit.scaling.plain_variance(X)
         diagonal *= share / variance if variance > 0 else 1.0
         components = np.hstack([components, np.zeros((len(components), len(columns)))])
         moments = np.vstack([moments, np.tile([0.0, 1.0], (len(columns), 1))])
