@@ -22,9 +22,6 @@ using Matrix = Array<const double, 2>;
 using Vector = Array<const double, 1>;
 using Index = Array<const std::int32_t, 2>;
 using Labels = Array<const std::int32_t, 1>;
-using Starts = Array<const std::int64_t, 1>;
-using OutLabels = Array<std::int32_t, 1>;
-using OutStarts = Array<std::int64_t, 1>;
 using OutMatrix = Array<double, 2>;
 using OutVector = Array<double, 1>;
 // With any strides: some columns of a larger table, or a table transposed.
@@ -58,26 +55,15 @@ void column_margins(Matrix phi, Index same, Index other, std::size_t threads, Ar
     metricboost::column_margins(phi.data(), n, q, s, o, threads, out.data());
 }
 
-void find_followers(Index same, Index other, OutLabels rows, OutStarts starts, OutStarts middles) {
-    const std::size_t n = same.shape(0);
-    const auto s = neighbors(same, n), o = neighbors(other, n);
-    require(rows.shape(0) == n * (s.k + o.k), "rows has the wrong length");
-    require(starts.shape(0) == n + 1 && middles.shape(0) == n, "starts has the wrong length");
-    nb::gil_scoped_release release;
-    metricboost::find_followers(n, s, o, rows.data(), starts.data(), middles.data());
-}
-
 template <auto Kernel>
-void over_edges(Matrix z, Vector weight, Index same, Index other, Labels rows, Starts starts,
-                Starts middles, std::size_t threads, OutMatrix out) {
+void over_edges(Matrix z, Vector weight, Index same, Index other, std::size_t threads,
+                OutMatrix out) {
     const std::size_t n = z.shape(0), s = z.shape(1);
     require(out.shape(0) == n && out.shape(1) == s, "out has the wrong shape");
     require(weight.shape(0) == n, "weight has the wrong length");
-    require(starts.shape(0) == n + 1 && middles.shape(0) == n, "followers differ from rows");
     const auto near_same = neighbors(same, n), near_other = neighbors(other, n);
-    const metricboost::Followers followers{rows.data(), starts.data(), middles.data()};
     nb::gil_scoped_release release;
-    Kernel(z.data(), n, s, weight.data(), near_same, near_other, followers, threads, out.data());
+    Kernel(z.data(), n, s, weight.data(), near_same, near_other, threads, out.data());
 }
 
 metricboost::Terms terms(const Matrix &x, const Index &factors) {
@@ -159,7 +145,6 @@ NB_MODULE(_native, m) {
     m.def("margins", &margins);
     m.def("column_margins", &column_margins<double>);
     m.def("column_margins", &column_margins<float>);
-    m.def("find_followers", &find_followers);
     m.def("laplacian", &over_edges<metricboost::laplacian>);
     m.def("edge_shares", &over_edges<metricboost::edge_shares>);
     m.def("term_moments", &term_moments);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "distance.hpp"
 #include "multiversion.hpp"
@@ -11,7 +12,10 @@ namespace metricboost {
 
 namespace {
 
-constexpr std::size_t ROWS = 1024;  // of a piece of work
+constexpr std::size_t ROWS = 1024;       // of a piece of work
+constexpr std::size_t COLUMNS = 16;      // of a piece of work, at least: whole lines of the cache
+constexpr std::size_t PARTS = 4;         // sums of a large graph
+constexpr std::size_t MANY = 1u << 22;   // edges times columns: a large graph
 
 struct Range {
     std::size_t from, to;
@@ -70,50 +74,76 @@ void column_margins_part(const double *phi, std::size_t q, Neighbors same, Neigh
     column_margins_of(phi, q, same, other, rows, out);
 }
 
-// Adds weight * (z_i - z_j), or its product with itself, to sum.
+// What the edges of some rows add to both of their ends, in some columns. Of the Laplacian an edge
+// adds its weighted difference to one end and takes it from the other; of the shares it adds the
+// weighted square of the difference to both.
 template <bool Squared>
-INNER void add_edge(const double *zi, const double *zj, std::size_t s, double weight, double *sum) {
-    for (std::size_t c = 0; c < s; ++c) {
-        const double d = zi[c] - zj[c];
-        sum[c] += Squared ? weight * (d * d) : weight * d;
-    }
-}
-
-// For every row the sum over the edges at it: those to its neighbours, and those of its followers.
-template <bool Squared>
-INNER void gather(const double *z, std::size_t s, const double *weight, Neighbors same,
-                  Neighbors other, Followers followers, Range rows, double *out) {
-    const double per_same = -1.0 / static_cast<double>(same.k);
-    const double per_other = 1.0 / static_cast<double>(other.k);
-    for (std::size_t i = rows.from; i < rows.to; ++i) {
-        const double *zi = z + i * s;
-        double *sum = out + i * s;
-        std::fill(sum, sum + s, 0.0);
-        if (weight[i] != 0.0) {
-            for (const auto &[near, per] : {std::pair{other, per_other}, std::pair{same, per_same}})
-                for (std::size_t j = 0; j < near.k; ++j)
-                    add_edge<Squared>(zi, z + near.rows[i * near.k + j] * s, s, per * weight[i],
-                                      sum);
-        }
-        for (std::int64_t e = followers.starts[i]; e < followers.starts[i + 1]; ++e) {
-            const std::size_t row = followers.rows[e];
-            if (weight[row] == 0.0) continue;
-            const double per = e < followers.middles[i] ? per_same : per_other;
-            add_edge<Squared>(zi, z + row * s, s, per * weight[row], sum);
+INNER void scatter(const double *z, std::size_t s, const double *weight, Neighbors same,
+                   Neighbors other, Range rows, Range columns, double *out) {
+    const std::size_t width = columns.to - columns.from;
+    z += columns.from;
+    out += columns.from;
+    for (const auto &[near, sign] : {std::pair{other, 1.0}, std::pair{same, -1.0}}) {
+        for (std::size_t i = rows.from; i < rows.to; ++i) {
+            if (weight[i] == 0.0) continue;
+            const double w = sign * weight[i] / static_cast<double>(near.k);
+            const double *zi = z + i * s;
+            double *at_i = out + i * s;
+            for (std::size_t j = 0; j < near.k; ++j) {
+                const std::size_t row = near.rows[i * near.k + j];
+                const double *zj = z + row * s;
+                double *at_j = out + row * s;
+                for (std::size_t c = 0; c < width; ++c) {
+                    const double d = zi[c] - zj[c], share = Squared ? w * (d * d) : w * d;
+                    at_i[c] += share;
+                    at_j[c] += Squared ? share : -share;
+                }
+            }
         }
     }
 }
 
 MULTIVERSION
 void laplacian_part(const double *z, std::size_t s, const double *weight, Neighbors same,
-                    Neighbors other, Followers followers, Range rows, double *out) {
-    gather<false>(z, s, weight, same, other, followers, rows, out);
+                    Neighbors other, Range rows, Range columns, double *out) {
+    scatter<false>(z, s, weight, same, other, rows, columns, out);
 }
 
 MULTIVERSION
 void edge_shares_part(const double *z, std::size_t s, const double *weight, Neighbors same,
-                      Neighbors other, Followers followers, Range rows, double *out) {
-    gather<true>(z, s, weight, same, other, followers, rows, out);
+                      Neighbors other, Range rows, Range columns, double *out) {
+    scatter<true>(z, s, weight, same, other, rows, columns, out);
+}
+
+// Many columns are shared by columns; few columns of a large graph by rows, in PARTS sums that are
+// added in order; all else is one piece.
+template <typename Part>
+void over_edges(std::size_t n, std::size_t s, std::size_t edges, std::size_t threads, double *out,
+                Part part) {
+    std::fill(out, out + n * s, 0.0);
+    if (s >= 2 * COLUMNS) {
+        const std::size_t share = (s + threads - 1) / std::max<std::size_t>(threads, 1);
+        const std::size_t width = std::max(COLUMNS, share);  // of no account to any sum
+        for_each_piece((s + width - 1) / width, threads, [&](std::size_t piece, std::size_t) {
+            part(Range{0, n}, Range{piece * width, std::min((piece + 1) * width, s)}, out);
+        });
+        return;
+    }
+    if (edges * s < MANY) {
+        part(Range{0, n}, Range{0, s}, out);
+        return;
+    }
+    std::vector<double> sums((PARTS - 1) * n * s, 0.0);
+    const std::size_t size = (n + PARTS - 1) / PARTS;
+    for_each_piece(PARTS, threads, [&](std::size_t piece, std::size_t) {
+        double *sum = piece == 0 ? out : sums.data() + (piece - 1) * n * s;
+        part(Range{piece * size, std::min((piece + 1) * size, n)}, Range{0, s}, sum);
+    });
+    for_rows(n, threads, [&](Range rows) {
+        for (std::size_t i = rows.from * s; i < rows.to * s; ++i)
+            for (std::size_t piece = 0; piece + 1 < PARTS; ++piece)
+                out[i] += sums[piece * n * s + i];
+    });
 }
 
 }  // namespace
@@ -137,38 +167,20 @@ template void column_margins(const double *, std::size_t, std::size_t, Neighbors
 template void column_margins(const double *, std::size_t, std::size_t, Neighbors, Neighbors,
                              std::size_t, float *);
 
-void find_followers(std::size_t n, Neighbors same, Neighbors other, std::int32_t *rows,
-                    std::int64_t *starts, std::int64_t *middles) {
-    std::fill(starts, starts + n + 1, 0);
-    std::fill(middles, middles + n, 0);
-    for (std::size_t e = 0; e < n * same.k; ++e) ++middles[same.rows[e]];
-    for (std::size_t e = 0; e < n * other.k; ++e) ++starts[other.rows[e] + 1];
-    for (std::size_t j = 0; j < n; ++j) {
-        starts[j + 1] += starts[j] + middles[j];
-        middles[j] += starts[j];
-    }
-    std::vector<std::int64_t> next_same(starts, starts + n), next_other(middles, middles + n);
-    for (std::size_t i = 0; i < n; ++i) {
-        const auto row = static_cast<std::int32_t>(i);
-        for (std::size_t j = 0; j < same.k; ++j) rows[next_same[same.rows[i * same.k + j]]++] = row;
-        for (std::size_t j = 0; j < other.k; ++j)
-            rows[next_other[other.rows[i * other.k + j]]++] = row;
-    }
-}
-
 void laplacian(const double *z, std::size_t n, std::size_t s, const double *weight, Neighbors same,
-               Neighbors other, Followers followers, std::size_t threads, double *out) {
-    for_rows(n, threads, [&](Range rows) {
-        laplacian_part(z, s, weight, same, other, followers, rows, out);
-    });
+               Neighbors other, std::size_t threads, double *out) {
+    over_edges(n, s, n * (same.k + other.k), threads, out,
+               [&](Range rows, Range columns, double *sum) {
+                   laplacian_part(z, s, weight, same, other, rows, columns, sum);
+               });
 }
 
 void edge_shares(const double *z, std::size_t n, std::size_t s, const double *weight,
-                 Neighbors same, Neighbors other, Followers followers, std::size_t threads,
-                 double *out) {
-    for_rows(n, threads, [&](Range rows) {
-        edge_shares_part(z, s, weight, same, other, followers, rows, out);
-    });
+                 Neighbors same, Neighbors other, std::size_t threads, double *out) {
+    over_edges(n, s, n * (same.k + other.k), threads, out,
+               [&](Range rows, Range columns, double *sum) {
+                   edge_shares_part(z, s, weight, same, other, rows, columns, sum);
+               });
 }
 
 }  // namespace metricboost

@@ -5,7 +5,9 @@
 #define MULTIVERSION __attribute__((target_clones("avx512f", "avx2", "default")))
 // Inlined into every version of its callers, so that an inner loop costs no call.
 #define INNER static inline __attribute__((always_inline))
+#define INNER_MEMBER inline __attribute__((always_inline))
 #else
 #define MULTIVERSION
 #define INNER static inline
+#define INNER_MEMBER inline
 #endif

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <numeric>
+#include <tuple>
 #include <vector>
 
 #include "distance.hpp"
@@ -335,12 +336,21 @@ class Search {
 
     void take_over(std::size_t a, const std::int32_t *previous) {
         const Block &rows = parts_.blocks[a];
+        std::vector<std::pair<double, std::int32_t>> near;
         for (std::size_t l = 0; l < lists_.count; ++l) {
             const auto slot = static_cast<std::int32_t>(l);
             for (std::size_t place = rows.from; place < rows.from + rows.size; ++place) {
                 const std::int32_t *known = previous + parts_.order[place] * offset_.back();
+                near.clear();
                 for (std::size_t j = offset_[l]; j < offset_[l + 1]; ++j)
-                    if (known[j] >= 0) insert(place, slot, parts_.place[known[j]]);
+                    if (known[j] >= 0)
+                        near.emplace_back(to_twelve_digits(distance(place, parts_.place[known[j]])),
+                                          known[j]);
+                std::sort(near.begin(), near.end());
+                auto own = list(place, slot);
+                for (std::size_t j = 0; j < near.size(); ++j)
+                    std::tie(own.distances[j], own.rows[j]) = near[j];
+                bound(place, slot).store(own.bound(), std::memory_order_relaxed);
             }
             update_reach(a, slot);
         }

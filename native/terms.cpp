@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "lanes.hpp"
 #include "multiversion.hpp"
 #include "threads.hpp"
 
@@ -12,9 +13,9 @@ namespace metricboost {
 
 namespace {
 
-constexpr std::size_t LANES = 8;     // interleaved parts of a sum: wide registers, a fixed order
 constexpr std::size_t PIECE = 64;    // terms, or runs of rows, of a piece of work
 constexpr std::size_t ROWS = 1024;   // a run of rows whose y stays in the cache
+constexpr std::size_t TOGETHER = 5;  // columns of y in one pass
 constexpr std::size_t NARROW = 32;   // a run of rows written across
 
 // Rows `from` to `from + rows` of a term's product.
@@ -29,10 +30,6 @@ INNER void product(const Terms &terms, std::size_t t, std::size_t from, std::siz
     }
 }
 
-INNER double added(const double *part) {
-    return ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
-}
-
 INNER double sum_of_powers(const double *values, std::size_t n, double center, bool squared) {
     double part[LANES] = {0, 0, 0, 0, 0, 0, 0, 0};
     std::size_t i = 0;
@@ -45,16 +42,82 @@ INNER double sum_of_powers(const double *values, std::size_t n, double center, b
         const double d = values[i] - center;
         part[c] += squared ? d * d : d;
     }
-    return added(part);
+    Lanes together;
+    load(part, together);
+    return added(together);
 }
 
-INNER double dot(const double *a, const double *b, std::size_t n) {
-    double part[LANES] = {0, 0, 0, 0, 0, 0, 0, 0};
+// A run of rows of a term, standardised: of a column as it is, or of the product of two.
+struct Column {
+    const double *values;
+
+    INNER_MEMBER void at(std::size_t i, Lanes &x) const { load(values + i, x); }
+    INNER_MEMBER void rest(std::size_t i, std::size_t count, Lanes &x) const {
+        load_rest(values + i, count, x);
+    }
+};
+
+struct PairProduct {
+    const double *first, *second;
+    Lanes mean, scale;
+
+    INNER_MEMBER void at(std::size_t i, Lanes &x) const {
+        Lanes other;
+        load(first + i, x);
+        load(second + i, other);
+        x = (x * other - mean) * scale;
+    }
+    // Zeros of the columns would not be zeros of the product: y has them too.
+    INNER_MEMBER void rest(std::size_t i, std::size_t count, Lanes &x) const {
+        Lanes other;
+        load_rest(first + i, count, x);
+        load_rest(second + i, count, other);
+        x = (x * other - mean) * scale;
+    }
+};
+
+INNER void fill(double value, Lanes &lanes) {
+    const double same[LANES] = {value, value, value, value, value, value, value, value};
+    load(same, lanes);
+}
+
+// Adds the products of one run of values with S columns of y to S sums.
+template <std::size_t S, typename Values>
+INNER void add_products(const Values &values, const double *y, std::size_t y_stride,
+                        std::size_t n, double *out, std::size_t out_stride) {
+    Lanes part[S] = {}, x, column;
     std::size_t i = 0;
-    for (; i + LANES <= n; i += LANES)
-        for (std::size_t c = 0; c < LANES; ++c) part[c] += a[i + c] * b[i + c];
-    for (std::size_t c = 0; i < n; ++i, ++c) part[c] += a[i] * b[i];
-    return added(part);
+    for (; i + LANES <= n; i += LANES) {
+        values.at(i, x);
+        for (std::size_t s = 0; s < S; ++s) {
+            load(y + s * y_stride + i, column);
+            part[s] += x * column;
+        }
+    }
+    if (i < n) {
+        values.rest(i, n - i, x);
+        for (std::size_t s = 0; s < S; ++s) {
+            load_rest(y + s * y_stride + i, n - i, column);
+            part[s] += x * column;
+        }
+    }
+    for (std::size_t s = 0; s < S; ++s) out[s * out_stride] += added(part[s]);
+}
+
+template <typename Values>
+INNER void add_all_products(const Values &values, const double *y, std::size_t y_stride,
+                            std::size_t s, std::size_t n, double *out, std::size_t out_stride) {
+    for (; s > 0; y += TOGETHER * y_stride, out += TOGETHER * out_stride) {
+        const std::size_t count = std::min(s, TOGETHER);
+        switch (count) {
+            case 1: add_products<1>(values, y, y_stride, n, out, out_stride); break;
+            case 2: add_products<2>(values, y, y_stride, n, out, out_stride); break;
+            case 3: add_products<3>(values, y, y_stride, n, out, out_stride); break;
+            case 4: add_products<4>(values, y, y_stride, n, out, out_stride); break;
+            default: add_products<5>(values, y, y_stride, n, out, out_stride);
+        }
+        s -= count;
+    }
 }
 
 MULTIVERSION
@@ -100,16 +163,24 @@ void pull_back_of(const Terms &terms, const double *moments, const double *y, st
         for (std::size_t t = from; t < to; ++t) {
             const std::int32_t *factor = terms.factors + t * terms.degree;
             const double mean = moments[2 * t], scale = 1.0 / moments[2 * t + 1];
-            const double *values = terms.x + factor[0] * terms.n + row;
-            const bool single =
-                terms.degree == 1 || factor[1] == static_cast<std::int32_t>(terms.p);
-            if (!single || mean != 0.0 || scale != 1.0) {
+            const double *first = terms.x + factor[0] * terms.n + row;
+            double *sums = out + t;
+            const auto ends = [&](std::size_t d) {
+                return d == terms.degree || factor[d] == static_cast<std::int32_t>(terms.p);
+            };
+            if (ends(1) && mean == 0.0 && scale == 1.0) {
+                add_all_products(Column{first}, y + row, terms.n, s, rows, sums, terms.q);
+            } else if (!ends(1) && ends(2)) {
+                const double *second = terms.x + factor[1] * terms.n + row;
+                PairProduct pair{first, second, {}, {}};
+                fill(mean, pair.mean);
+                fill(scale, pair.scale);
+                add_all_products(pair, y + row, terms.n, s, rows, sums, terms.q);
+            } else {
                 product(terms, t, row, rows, run);
                 for (std::size_t i = 0; i < rows; ++i) run[i] = (run[i] - mean) * scale;
-                values = run;
+                add_all_products(Column{run}, y + row, terms.n, s, rows, sums, terms.q);
             }
-            for (std::size_t c = 0; c < s; ++c)
-                out[c * terms.q + t] += dot(values, y + c * terms.n + row, rows);
         }
     }
 }

@@ -54,6 +54,7 @@ class Candidates:
         columns[:, 0] = np.arange(self.n_columns)
         self._append(columns)
         self._moments.rows[:] = 0.0, 1.0
+        self._n_known = len(self)  # so many, from the first on, have their moments
         two_values = [_has_two_values(column) for column in self.Xt]
         self._two_values = np.append(two_values, False)  # the padding repeats, and is no column
 
@@ -150,8 +151,10 @@ class Candidates:
 
     def pull_back(self, y: Float) -> Float:
         """``y^T Phi`` over all candidates."""
-        moments = self.moments(np.arange(len(self)))
-        return self.engine.pull_back(self.Xt, self.factors, moments, y)
+        if self._n_known < len(self):
+            self.moments(np.arange(self._n_known, len(self)))
+            self._n_known = len(self)
+        return self.engine.pull_back(self.Xt, self.factors, self._moments.rows, y)
 
 
 def _has_two_values(column: Float) -> bool:

@@ -29,11 +29,6 @@ class NativeGraph(NeighborGraph):
     def __init__(self, same: Rows, other: Rows, threads: int) -> None:
         super().__init__(same, other)
         self._threads = threads
-        n = len(self.same)
-        rows = np.empty(self.same.size + self.other.size, dtype=np.int32)
-        starts, middles = np.empty(n + 1, dtype=np.int64), np.empty(n, dtype=np.int64)
-        _native.find_followers(self.same, self.other, rows, starts, middles)
-        self._edges = self.same, self.other, rows, starts, middles
 
     def _shared(self, width: int) -> int:
         """How many threads an operation on so many columns is worth."""
@@ -60,7 +55,7 @@ class NativeGraph(NeighborGraph):
     def _over_edges(self, kernel: Callable[..., None], z: Float, weight: Float) -> Float:
         out = np.empty(z.shape)
         threads = self._shared(z.shape[1])
-        kernel(_contiguous(z), _contiguous(weight), *self._edges, threads, out)
+        kernel(_contiguous(z), _contiguous(weight), self.same, self.other, threads, out)
         return out
 
 
