@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from .._typing import Float, Index
+from .._typing import Data, Float, Index
 from ..engines import Engine
 from ..metric import SparseMetric
 from .loop import BoostingOptions, Watch, boost
@@ -65,7 +65,7 @@ class Learned:
 
 
 def learn(
-    X: Float,
+    X: Data,
     labels: Index,
     sample_weight: Float,
     engine: Engine,
@@ -99,11 +99,11 @@ def learn(
         factor = Factor.identity(len(terms))
     learned = Learned(path, terms, moments, scaling, screening, best, factor)
     if best > 0 and options.prune is not None:
-        return _pruned(learned, X if rows is None else X[rows], labels, engine, options.prune)
+        return _pruned(learned, X, rows, labels, engine, options.prune)
     return learned
 
 
-def table_scaling(X: Float, options: LearningOptions, rows: Index | None = None) -> Scaling:
+def table_scaling(X: Data, options: LearningOptions, rows: Index | None = None) -> Scaling:
     """The constants of a table's columns, or of a given metric where it has them."""
     scaling = Scaling.of(X, options.standardize, options.clip, options.n_indicators, rows)
     return start_scaling(scaling, options.init)
@@ -145,7 +145,8 @@ def _renumbered(step: Step, used: Index) -> Step:
 
 def _pruned(
     learned: Learned,
-    X: Float,
+    X: Data,
+    rows: Index | None,
     labels: Index,
     engine: Engine,
     prune: int | Literal["auto"],
@@ -158,5 +159,5 @@ def _pruned(
     pruned = keep_only(factor, terms, kept)
     if len(pruned.index) == len(factor.index):
         return learned
-    before, after = (learned.metric(f, None).transform(X) for f in (factor, pruned))
+    before, after = (learned.metric(f, None).embedded(X, rows) for f in (factor, pruned))
     return learned if harms(engine, before, after, labels) else replace(learned, factor=pruned)

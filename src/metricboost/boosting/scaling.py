@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import chi2_contingency
 
-from .._blocks import column_panels
-from .._typing import Float, Index
+from .._blocks import column_panels, dense
+from .._typing import Data, Float, Index
 
 #: A deviation below this share of the column's size is rounding: the column is constant.
 CONSTANT = 1e-13
@@ -41,7 +41,7 @@ class Scaling:
     @classmethod
     def of(
         cls,
-        X: Float,
+        X: Data,
         standardize: bool,
         clip: float | None = None,
         n_indicators: int = 0,
@@ -63,9 +63,9 @@ class Scaling:
         plain = self.kept[self.kept < len(self.center) - self.n_indicators]
         return plain if len(plain) else self.kept
 
-    def transposed(self, X: Float, rows: Index | None = None) -> Float:
+    def transposed(self, X: Data, rows: Index | None = None) -> Float:
         """The columns that vary, scaled and clipped, a row each: of all rows, or of some."""
-        n = len(X) if rows is None else len(rows)
+        n = X.shape[0] if rows is None else len(rows)
         scaled = np.empty((len(self.kept), n))
         for columns, panel in column_panels(X, rows):
             first, last = np.searchsorted(self.kept, [columns.start, columns.stop])
@@ -76,7 +76,7 @@ class Scaling:
             out /= self.scale[kept, None]
         return scaled if self.clip is None else np.clip(scaled, -self.clip, self.clip, out=scaled)
 
-    def plain_variance(self, X: Float) -> float:
+    def plain_variance(self, X: Data) -> float:
         """The summed variance of the columns of the plain distance, scaled."""
         total = 0.0
         inside = np.zeros(len(self.center), dtype=bool)
@@ -102,7 +102,7 @@ def _panel_constants(panel: Float) -> tuple[Float, Float, npt.NDArray[np.bool_]]
     return mean * safe, np.where(varies, deviation * safe, 1.0), varies
 
 
-def informed(scaling: Scaling, X: Float, labels: Index, rows: Index | None = None) -> Scaling:
+def informed(scaling: Scaling, X: Data, labels: Index, rows: Index | None = None) -> Scaling:
     """Without the indicators whose rate is the same in all classes, as far as rows can tell.
 
     Values that are missing at random would add a noisy column, and its products, for every column
@@ -112,7 +112,7 @@ def informed(scaling: Scaling, X: Float, labels: Index, rows: Index | None = Non
     marks = scaling.kept[scaling.kept >= first]
     level = BY_CHANCE / max(len(marks), 1)
     place = slice(None) if rows is None else rows
-    said = [mark for mark in marks if _p_value(X[place, mark] > 0, labels) < level]
+    said = [mark for mark in marks if _p_value(dense(X[place, mark]) > 0, labels) < level]
     columns = scaling.kept[scaling.kept < first]
     kept = np.concatenate([columns, np.array(said, dtype=np.intp)])
     return replace(scaling, kept=kept) if len(kept) else scaling

@@ -278,6 +278,7 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.classifier_tags = ClassifierTags(multi_class=True)
+        tags.input_tags.sparse = self.missing != "impute"
         tags.input_tags.allow_nan = self.missing == "impute"
         return tags
 
@@ -509,7 +510,7 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 def with_rows(crossfit: CrossFit) -> CrossFit:
     """The same, where it has training rows: a model file may lack them."""
-    if not len(crossfit.X):
+    if not crossfit.X.shape[0]:
         raise ValueError(
             "This model was saved without its training rows (rows=False): it can embed rows and "
             "measure distances, but classifying takes neighbours."

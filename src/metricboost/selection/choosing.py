@@ -99,12 +99,12 @@ def out_of_fold(
     found: list[dict[Rule, Float]] = []
     for fold, metric, rows in zip(crossfit.folds, crossfit.fold_metrics(variant), scored):
         training = Training(
-            metric.transform(crossfit.X[fold.kept]),
+            metric.embedded(crossfit.X, fold.kept),
             crossfit.labels[fold.kept],
             crossfit.weight[fold.kept],
             crossfit.n_classes,
         )
-        queries = metric.transform(crossfit.X[rows])
+        queries = metric.embedded(crossfit.X, rows)
         found.append(evidence(crossfit.engine, training, queries, rules))
     together = {rule: np.vstack([part[rule] for part in found]) for rule in rules}
     return np.concatenate(scored), together

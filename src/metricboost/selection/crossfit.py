@@ -24,7 +24,7 @@ from joblib import Parallel, delayed
 from sklearn.model_selection import StratifiedKFold
 from threadpoolctl import threadpool_limits
 
-from .._typing import Float, Index
+from .._typing import Data, Float, Index
 from ..boosting.learn import Learned, LearningOptions, learn, table_scaling
 from ..boosting.loop import Watch
 from ..boosting.path import Factor, best_step
@@ -76,7 +76,7 @@ class Variant:
 class CrossFit:
     """All folds over one table."""
 
-    X: Float
+    X: Data
     labels: Index
     weight: Float
     n_classes: int
@@ -198,7 +198,7 @@ class CrossFit:
 
 
 def cross_fit(
-    X: Float,
+    X: Data,
     labels: Index,
     weight: Float,
     engine: Engine,
@@ -233,7 +233,7 @@ def cross_fit(
 
 
 def over_folds(
-    X: Float, labels: Index, weight: Float, engine: Engine, options: LearningOptions,
+    X: Data, labels: Index, weight: Float, engine: Engine, options: LearningOptions,
     folds: list[Fold],
 ) -> CrossFit:  # fmt: skip
     """Finished folds together with the scaling of the whole table."""
@@ -247,7 +247,7 @@ def _split(labels: Index, n_folds: int, seed: int) -> list[tuple[Index, Index]]:
 
 
 def learn_fold(
-    X: Float,
+    X: Data,
     labels: Index,
     weight: Float,
     engine: Engine,
@@ -290,7 +290,7 @@ def _heaviest(factor: Factor, terms: Sequence[Term], size: int | None) -> Factor
     return keep_only(factor, terms, heaviest(factor, terms, size))
 
 
-def _unit(fit: Learned, factor: Factor, X: Float) -> Float:
+def _unit(fit: Learned, factor: Factor, X: Data) -> Float:
     """The factor scaled so that the rows have a total variance of 1 under its metric."""
     variance = float(fit.metric(factor, None).transform(X).var(axis=0).sum())
     return factor.matrix / np.sqrt(variance) if variance > 0 else factor.matrix
@@ -299,7 +299,7 @@ def _unit(fit: Learned, factor: Factor, X: Float) -> Float:
 def _assembled(
     fit: Learned,
     factor: Factor,
-    X: Float,
+    X: Data,
     share: float,
 ) -> SparseMetric:
     """``(1 - share) W + share I``, both scaled to a total variance of 1.
