@@ -27,7 +27,8 @@ def dense(block: Any) -> Float:
     """Some rows or columns of a table, or one that is small."""
     if is_sparse(block):
         block = block.toarray()
-    result: Float = np.asarray(block, dtype=np.float64)
+    # In one order, so that sums over it have the same bits whatever it came from.
+    result: Float = np.ascontiguousarray(block, dtype=np.float64)
     return result
 
 
