@@ -13,7 +13,8 @@ from scipy import stats
 from scipy.linalg import sqrtm
 from scipy.optimize import minimize_scalar
 
-from metricboost import SparseMetric
+from metricboost import SparseMetric, _rounding
+from metricboost._rounding import largest
 from metricboost.boosting import BoostingOptions, LearningOptions, graph, learn, screening
 from metricboost.boosting.classification import leave_one_out_errors, margin_score
 from metricboost.boosting.draws import Draws, nonzeros, panel_size
@@ -1199,3 +1200,25 @@ def test_selected_terms_keep_the_order_of_their_first_selection() -> None:
     assert selected.add(np.array([7, 2])) == [4, 7, 2]
     assert selected.add(np.array([2, 9, 4])) == [4, 7, 2, 9]
     assert len(selected) == 4
+
+
+# --- long rows
+
+
+@pytest.mark.parametrize("kind", ["normal", "whole numbers", "negative", "equal", "twelve digits"])
+@pytest.mark.parametrize("k", [1, 5, 16])
+def test_the_largest_of_a_long_row_are_those_of_a_short_one(
+    kind: str, k: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sought among few entries, but the same ones, ties by number."""
+    rng = np.random.default_rng(k)
+    values = {
+        "normal": rng.normal(size=(3, 6410)),
+        "whole numbers": rng.integers(0, 4, (3, 6410)).astype(float),
+        "negative": -np.exp(rng.normal(size=(3, 6410))),
+        "equal": np.zeros((3, 6410)),
+        "twelve digits": 1 + 1e-13 * rng.normal(size=(3, 6410)),
+    }[kind]
+    found = largest(values, k)
+    monkeypatch.setattr(_rounding, "RUN", 10**9)
+    assert np.array_equal(found, largest(values, k))

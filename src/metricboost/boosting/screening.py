@@ -77,8 +77,8 @@ def screen_pairs(
     best: list[tuple[float, int, int]] = []
     for start in range(0, p, block):
         score = _scores(classes, start, min(start + block, p))
-        rows, cols = np.nonzero(np.triu(score > threshold, k=start))
-        found = zip(score[rows, cols], rows + start, cols)
+        rows, cols = np.nonzero(np.triu(score > threshold))
+        found = zip(score[rows, cols], rows + start, cols + start)
         best = heapq.nsmallest(n_pairs, best + [(-s, int(a), int(b)) for s, a, b in found])
     pairs: list[Term] = [(int(columns[a]), int(columns[b])) for _, a, b in best]
     return Screening(pairs, [-s for s, _, _ in best], p)
@@ -105,13 +105,14 @@ def _centred(X: Float) -> Float:
 
 
 def _scores(classes: list[Float], start: int, stop: int) -> Float:
-    """How much the moments of columns start..stop against all differ between the classes."""
-    means = np.empty((len(classes), stop - start, classes[0].shape[1]))
+    """How much the moments of columns start..stop with those from start on differ by class."""
+    means = np.empty((len(classes), stop - start, classes[0].shape[1] - start))
     errors = np.empty(means.shape)
     for c, X in enumerate(classes):
-        n, square = len(X), X * X
-        means[c] = X[:, start:stop].T @ X / n
-        spread = square[:, start:stop].T @ square / n - means[c] ** 2
+        n, rest = len(X), X[:, start:]
+        square, width = rest * rest, stop - start
+        means[c] = rest[:, :width].T @ rest / n
+        spread = square[:, :width].T @ square / n - means[c] ** 2
         errors[c] = np.maximum(spread, 0.0) / max(n - 1, 1)
     score = _separation(means, errors, [len(X) for X in classes])
     score[errors.sum(axis=0) <= 1e-20] = 0.0

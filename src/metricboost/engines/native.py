@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import cython_blas
-from threadpoolctl import ThreadpoolController
 
+from .._threads import one_blas_thread
 from .._typing import Float, Index, Rows
 from . import _native  # type: ignore[attr-defined]
 from .base import Engine, NeighborGraph, NeighborLists
@@ -21,6 +19,8 @@ from .sorting import nearest_by_sorting
 WORTH_SHARING = 2**20
 #: Fewer queries are not worth putting the references into blocks.
 FEW_QUERIES = 16
+#: Fewer rows are searched by one thread.
+MANY_ROWS = 2048
 #: BLAS as SciPy has it, for the tiles of the neighbour search.
 _SGEMM, _DGEMM = (cython_blas.__pyx_capi__[name] for name in ("sgemm", "dgemm"))
 
@@ -101,26 +101,15 @@ class NativeEngine(Engine):
             np.empty((len(z), lists.width)),
         )
         sizes = np.array(lists.sizes, dtype=np.int32)
-        with _one_blas_thread():
+        with one_blas_thread():
             _native.nearest(
                 z, classes.astype(np.int32), _contiguous(lists.slots), sizes, previous,
-                _SGEMM, _DGEMM, self.threads, rows, distances,
+                _SGEMM, _DGEMM, self.threads if len(z) >= MANY_ROWS else 1, rows, distances,
             )  # fmt: skip
         return rows, distances
 
     def graph(self, same: Rows, other: Rows) -> NeighborGraph:
         return NativeGraph(same, other, self.threads)
-
-
-def _one_blas_thread() -> AbstractContextManager[Any]:
-    """Threads of our own share the tiles; BLAS must not start others inside them."""
-    limited: AbstractContextManager[Any] = _blas().limit(limits=1, user_api="blas")
-    return limited
-
-
-@lru_cache(maxsize=1)
-def _blas() -> ThreadpoolController:
-    return ThreadpoolController()
 
 
 def _contiguous(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -11,21 +11,28 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
 from sklearn.utils import ClassifierTags
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from .._typing import Float
+from .._typing import Data, Float
 from ..boosting import LearningOptions
 from ..boosting.path import Path
 from ..engines import ENGINES, Engine, get_engine
 from ..imputation import Imputation
 from ..metric import SparseMetric
-from ..selection.choosing import candidates, choose, default_rules, variants, with_share
+from ..selection.choosing import (
+    Candidate,
+    candidates,
+    choose,
+    default_rules,
+    variants,
+    with_share,
+)
 from ..selection.crossfit import CrossFit, Variant, cross_fit
+from ..selection.readouts import Rule
 from ._options import Table, learning_options
 from ._progress import ProgressLine
 from ._validation import (
@@ -38,6 +45,7 @@ from ._validation import (
     refuse_overflow,
 )
 from ._warnings import warn_about_fit
+from ._workers import threads, workers
 
 if TYPE_CHECKING:
     from ..inspection import ModelExplanation
@@ -127,8 +135,11 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     random_state : int, RandomState instance or None, default=None
         Seed of the bags and panels.
     n_jobs : int or None, default=None
-        Processes for the averaged fits and the choices that follow, and threads of the neighbour
-        searches; None means 1, -1 all cores. The model does not depend on it.
+        Processes for the averaged fits and the choices that follow; for tables of more than 16
+        million numbers, and for one fit, threads inside a fit. -1 means all cores. None means one
+        process, and as many threads as BLAS may have (all cores, unless a limit of threadpoolctl
+        or a worker of joblib says otherwise) where there is enough to share. The model does not
+        depend on it.
     verbose : int, default=0
         1 shows a progress line.
 
@@ -331,18 +342,17 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _cross_fit(self, table: Table, options: LearningOptions) -> CrossFit:
         line = ProgressLine(options.boosting.max_iter) if self.verbose else None
-        n_jobs = effective_n_jobs(self.n_jobs)
-        threads = 1 if self.n_averaged > 1 else n_jobs  # processes and threads would add up
+        shared = workers(self.n_jobs, _size(table.X), self.n_averaged)
         # One BLAS thread: results then do not depend on the machine's number of cores.
         with threadpool_limits(1, user_api="blas"):
             crossfit = cross_fit(
                 table.X,
                 table.labels,
                 table.weight,
-                get_engine(self.engine, threads),
+                get_engine(self.engine, shared.threads),
                 options,
                 self.n_averaged,
-                n_jobs,
+                shared.processes,
                 None if line is None else line.fold,
             )
         if line is not None:
@@ -354,8 +364,14 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tried = self._variants(len(crossfit.fits))
         if len(tried) == 1:
             return tried[0]
-        n_jobs = effective_n_jobs(self.n_jobs)
-        return choose(candidates(crossfit, tried, default_rules("auto", "auto"), n_jobs)).variant
+        return choose(self._candidates(crossfit, tried, default_rules("auto", "auto"))).variant
+
+    def _candidates(
+        self, crossfit: CrossFit, tried: Sequence[Variant], rules: Sequence[Rule]
+    ) -> list[Candidate]:
+        shared = workers(self.n_jobs, _size(crossfit.X), len(tried))
+        with_threads = replace(crossfit, engine=get_engine(self.engine, shared.threads))
+        return candidates(with_threads, tried, rules, shared.processes)
 
     def _variants(self, n_fits: int) -> list[Variant]:
         """What ``prune`` and ``start_share`` leave to choose from."""
@@ -369,7 +385,7 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return [replace(variant, size=None if size is None else int(size)) for variant in tried]
 
     def _engine(self) -> Engine:
-        return get_engine(self.engine, effective_n_jobs(self.n_jobs))
+        return get_engine(self.engine, threads(self.n_jobs))
 
     def _set_fitted(
         self, crossfit: CrossFit, variant: Variant, imputation: Imputation | None
@@ -516,6 +532,10 @@ def with_rows(crossfit: CrossFit) -> CrossFit:
             "measure distances, but classifying takes neighbours."
         )
     return crossfit
+
+
+def _size(X: Data) -> int:
+    return int(X.shape[0]) * int(X.shape[1])
 
 
 def _distance(metric: SparseMetric, x: npt.ArrayLike, y: npt.ArrayLike) -> float:

@@ -63,6 +63,27 @@ class Training:
         return CLOSEST * (variance if variance > 0 else 1.0)
 
 
+def in_span(rows: Float, queries: Float) -> tuple[Float, Float]:
+    """The same distances in as many coordinates as there are rows, where columns are more.
+
+    One more coordinate has what of a query lies outside the span of the rows.
+    """
+    if rows.shape[1] <= len(rows):
+        return rows, queries
+    center = rows.mean(axis=0)
+    rows, queries = rows - center, queries - center
+    values, vectors = np.linalg.eigh(rows @ rows.T)
+    real = values > values[-1] * len(values) * np.finfo(float).eps
+    size = np.sqrt(values[real])
+    inside = (queries @ rows.T) @ vectors[:, real] / size
+    beyond = np.einsum("ij,ij->i", queries, queries) - np.einsum("ij,ij->i", inside, inside)
+    outside = np.sqrt(np.maximum(beyond, 0.0))[:, None]
+    return (
+        np.hstack([vectors[:, real] * size, np.zeros((len(rows), 1))]),
+        np.hstack([inside, outside]),
+    )
+
+
 @dataclass(frozen=True)
 class Margin:
     """The mean squared distance to the k nearest rows of the class."""
