@@ -1202,7 +1202,29 @@ def test_selected_terms_keep_the_order_of_their_first_selection() -> None:
     assert len(selected) == 4
 
 
-# --- long rows
+# --- wide tables
+
+
+@pytest.mark.parametrize("kind", ["normal", "planted", "two values", "all alike"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_rough_scores_leave_out_no_pair(
+    kind: str, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Scored in float32 first, in several blocks and threads: the same pairs and scores."""
+    X, labels = planted(0) if kind == "planted" else noise(1)
+    if kind == "two values":
+        X = np.where(X > 0, 1.0, -1.0)
+    elif kind == "all alike":
+        X = X[:, [0] * 200] + 1e-3 * X[:, :200]
+        X[labels == 1] *= 2.0
+    monkeypatch.setattr(screening, "BLOCK", 64)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    expected = screen_pairs(X, labels, 200, margin=-1.0)
+    monkeypatch.setattr(screening, "ROUGH_COLUMNS", 0)
+    found = screen_pairs(X, labels, 200, margin=-1.0, threads=threads)
+    assert found.pairs == expected.pairs
+    assert np.allclose(found.scores, expected.scores, rtol=1e-12)
+    assert bool(found.pairs) == (kind != "two values")
 
 
 @pytest.mark.parametrize("kind", ["normal", "whole numbers", "negative", "equal", "twelve digits"])
@@ -1220,5 +1242,6 @@ def test_the_largest_of_a_long_row_are_those_of_a_short_one(
         "twelve digits": 1 + 1e-13 * rng.normal(size=(3, 6410)),
     }[kind]
     found = largest(values, k)
+    assert largest(values[:0], k).shape == (0, k)
     monkeypatch.setattr(_rounding, "RUN", 10**9)
     assert np.array_equal(found, largest(values, k))

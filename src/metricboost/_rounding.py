@@ -28,7 +28,8 @@ def largest(values: Float, k: int) -> Index:
     if k >= n_columns:
         return np.tile(np.arange(n_columns), (len(values), 1))
     if n_columns // RUN >= 4 * k:
-        return np.stack([_largest_of_many(row, k) for row in values])
+        found = [_largest_of_many(row, k) for row in values]
+        return np.array(found, dtype=np.intp).reshape(len(values), k)
     return _by_partition(values, k)
 
 

@@ -24,8 +24,9 @@ from .terms import Candidates
 SMALL_TABLE = 64
 #: Panels up to this size form A once it is applied; beyond, it stays a product of two factors.
 DENSE_PANEL = 1024
-#: Margins of columns are computed for this many candidates at a time.
-BLOCK = 64
+#: Margins of columns are computed for this many candidates at a time, or for as many as have so
+#: many numbers.
+BLOCK, BLOCK_NUMBERS = 64, 2**18
 #: They are kept up to this size, or that of the table.
 KEPT_BYTES = 2**27
 #: In float32 for tables with more numbers: they choose where the power method starts, no more.
@@ -113,12 +114,13 @@ class SignedGraph:
         ``A_cc = sum_i u_i (D_i)_cc``, and ``(D_i)_cc`` is fixed between two refreshes: it is
         computed once for the candidates there is room for.
         """
-        kept = self._margins
+        kept, block = self._margins, max(BLOCK, BLOCK_NUMBERS // self.candidates.n_rows)
+        kept.reserve(len(self.candidates))
         while kept.size < len(self.candidates) and kept.room_left:
-            kept.add(self._margins_of(kept.size, min(BLOCK, kept.room_left)))
+            kept.add(self._margins_of(kept.size, min(block, kept.room_left)))
         parts = [kept.columns.T @ weight.astype(kept.dtype, copy=False)]
-        for start in range(kept.size, len(self.candidates), BLOCK):
-            parts.append(self._margins_of(start, BLOCK).T @ weight)
+        for start in range(kept.size, len(self.candidates), block):
+            parts.append(self._margins_of(start, block).T @ weight)
         return np.concatenate(parts).astype(np.float64, copy=False)
 
     def _margins_of(self, start: int, size: int) -> Float:

@@ -122,6 +122,7 @@ def _screened(candidates: Candidates, labels: Index, options: LearningOptions) -
         n_pairs,
         BUDGET if auto else np.inf,
         margin=MARGIN_BEFORE_GATE if gated else MARGIN,
+        threads=candidates.engine.threads,
     )
     candidates.add_useful(screening.pairs)
     return screening

@@ -16,11 +16,16 @@ freedom, that noise exceeds as often as a normal variable exceeds the one above.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import chdtri, ndtr
 
+from .._blocks import slices
 from .._typing import Float, Index
 from .classes import members
 from .terms import Term
@@ -33,8 +38,14 @@ MARGIN = 0.5
 MARGIN_BEFORE_GATE = -0.5
 #: The most work screening does unasked, in multiply-adds per moment (n p^2).
 BUDGET = 4e10
-#: Columns of a block of the pair matrix for two classes; fewer for more, in the same memory.
+#: The most columns of a block of the pair matrix, and the most pairs in it, for two classes; fewer
+#: for more, in the same memory.
 BLOCK = 256
+BLOCK_PAIRS = 2**20
+#: Of so many columns all pairs are scored in float32, and again where they may be above the noise:
+#: float32 has seven digits, and a score needs three. Where more than a share of a block's pairs
+#: may be, all of them are scored again.
+ROUGH_COLUMNS, ROUGH, ROUGH_SHARE = 1000, 1e-3, 0.01
 #: Of several classes one with fewer rows has no say: its moments say nothing at tails of 1e-6.
 FEW_ROWS = 8
 #: Of several classes each has a variance of its own, drawn towards the common one as if that had
@@ -60,26 +71,45 @@ def screen_pairs(
     budget: float = np.inf,
     threshold: float | None = None,
     margin: float = MARGIN,
+    threads: int = 1,
 ) -> Screening:
     """The ``n_pairs`` best pairs above the noise; ``X`` is standardised.
 
-    The noise reaches up to ``sqrt(2 log(p(p+1))) + margin``, where no threshold is given.
+    The noise reaches up to ``sqrt(2 log(p(p+1))) + margin``, where no threshold is given. Threads
+    share the blocks; BLAS should have one in each.
     """
     groups = _screened_classes(labels)
     columns = np.arange(X.shape[1])
     if X.shape[0] * X.shape[1] ** 2 > budget:
         columns = _best_columns(X, groups, int(np.sqrt(budget / X.shape[0])))
     classes = [_centred(X[np.ix_(group, columns)]) for group in groups]
-    p, block = len(columns), max(2 * BLOCK // len(groups), 1)
+    p = len(columns)
+    block = max(2 * min(BLOCK, BLOCK_PAIRS // p) // len(groups), 1)
     if threshold is None:
         threshold = float(np.sqrt(2 * np.log(p * (p + 1)))) + margin
-    threshold = _as_rare(threshold, len(groups))
+    bar = _as_rare(threshold, len(groups))
+
+    rough = [X.astype(np.float32) for X in classes] if p >= ROUGH_COLUMNS and p > block else None
+
+    def found(start: int) -> list[tuple[float, int, int]]:
+        stop = min(start + block, p)
+        if rough is not None:
+            rows, cols = np.nonzero(np.triu(_scores(rough, start, stop, ROUGH) > bar * (1 - ROUGH)))
+            if len(rows) <= ROUGH_SHARE * (stop - start) * (p - start):
+                return _above(
+                    bar,
+                    _pair_scores(classes, rows + start, cols + start),
+                    rows + start,
+                    cols + start,
+                )
+        score = _scores(classes, start, stop)
+        rows, cols = np.nonzero(np.triu(score > bar))
+        return _above(bar, score[rows, cols], rows + start, cols + start)
+
     best: list[tuple[float, int, int]] = []
-    for start in range(0, p, block):
-        score = _scores(classes, start, min(start + block, p))
-        rows, cols = np.nonzero(np.triu(score > threshold))
-        found = zip(score[rows, cols], rows + start, cols + start)
-        best = heapq.nsmallest(n_pairs, best + [(-s, int(a), int(b)) for s, a, b in found])
+    with ThreadPoolExecutor(threads) as pool:
+        for part in pool.map(found, range(0, p, block)):
+            best = heapq.nsmallest(n_pairs, best + part)
     pairs: list[Term] = [(int(columns[a]), int(columns[b])) for _, a, b in best]
     return Screening(pairs, [-s for s, _, _ in best], p)
 
@@ -104,17 +134,44 @@ def _centred(X: Float) -> Float:
     return result
 
 
-def _scores(classes: list[Float], start: int, stop: int) -> Float:
-    """How much the moments of columns start..stop with those from start on differ by class."""
-    means = np.empty((len(classes), stop - start, classes[0].shape[1] - start))
-    errors = np.empty(means.shape)
+def _above(bar: float, scores: Float, rows: Index, cols: Index) -> list[tuple[float, int, int]]:
+    """Pairs above the bar, in an order that puts the best first."""
+    return [(-float(s), int(a), int(b)) for s, a, b in zip(scores, rows, cols) if s > bar]
+
+
+def _pair_scores(classes: list[Float], rows: Index, cols: Index) -> Float:
+    """The scores of some pairs."""
+    parts = [np.empty(0)]
+    for part in slices(len(rows), sum(map(len, classes))):
+        products = [X[:, rows[part]] * X[:, cols[part]] for X in classes]
+        means = np.stack([product.mean(axis=0) for product in products])
+        errors = np.stack([product.var(axis=0) / max(len(product) - 1, 1) for product in products])
+        parts.append(_known_separation(means, errors, [len(X) for X in classes]))
+    return np.concatenate(parts)
+
+
+def _scores(
+    classes: Sequence[npt.NDArray[Any]], start: int, stop: int, rough: float = 0.0
+) -> Float:
+    """How much the moments of columns start..stop with those from start on differ by class.
+
+    What is rough, in float32, is no smaller than what is exact, but for a share of it.
+    """
+    shape = len(classes), stop - start, classes[0].shape[1] - start
+    means, errors = np.empty(shape, classes[0].dtype), np.empty(shape, classes[0].dtype)
     for c, X in enumerate(classes):
         n, rest = len(X), X[:, start:]
         square, width = rest * rest, stop - start
         means[c] = rest[:, :width].T @ rest / n
-        spread = square[:, :width].T @ square / n - means[c] ** 2
+        spread = square[:, :width].T @ square * ((1 - rough) / n) - means[c] ** 2
         errors[c] = np.maximum(spread, 0.0) / max(n - 1, 1)
-    score = _separation(means, errors, [len(X) for X in classes])
+    counts = [len(X) for X in classes]
+    return _separation(means, errors, counts) if rough else _known_separation(means, errors, counts)
+
+
+def _known_separation(means: Float, errors: Float, counts: list[int]) -> Float:
+    """No separation where nothing varies."""
+    score = _separation(means, errors, counts)
     score[errors.sum(axis=0) <= 1e-20] = 0.0
     return score
 
@@ -122,7 +179,7 @@ def _scores(classes: list[Float], start: int, stop: int) -> Float:
 def _separation(means: Float, errors: Float, counts: list[int]) -> Float:
     """The root of chi2, for two classes |t|; ``errors`` are squares, the first axis the classes."""
     if len(means) == 2:
-        variance = np.maximum(errors[0] + errors[1], np.finfo(float).tiny)
+        variance = np.maximum(errors[0] + errors[1], np.finfo(errors.dtype).tiny)
         result: Float = np.abs(means[0] - means[1]) / np.sqrt(variance)
         return result
     precision = 1 / np.maximum(_shrunk(errors, counts), 1e-100)

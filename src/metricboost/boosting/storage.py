@@ -54,11 +54,17 @@ class KeptColumns:
     def dtype(self) -> np.dtype[Any]:
         return self._buffer.dtype
 
+    def reserve(self, size: int) -> None:
+        """Room for so many at once, where it is known that they will come."""
+        size = min(size, self._room)
+        if size > self._buffer.shape[1]:
+            grown = np.empty((len(self._buffer), size), dtype=self.dtype)
+            grown[:, : self.size] = self.columns
+            self._buffer = grown
+
     def add(self, columns: Float) -> None:
         size = min(self.size + columns.shape[1], self._room)
         if size > self._buffer.shape[1]:
-            grown = np.empty((len(self._buffer), min(self._room, 2 * size)), dtype=self.dtype)
-            grown[:, : self.size] = self.columns
-            self._buffer = grown
+            self.reserve(2 * size)
         self._buffer[:, self.size : size] = columns[:, : size - self.size]
         self.size = size

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from .._typing import Float, Index, Rows
 from ..engines import Engine
@@ -55,8 +56,8 @@ class Candidates:
         self._append(columns)
         self._moments.rows[:] = 0.0, 1.0
         self._n_known = len(self)  # so many, from the first on, have their moments
-        two_values = [_has_two_values(column) for column in self.Xt]
-        self._two_values = np.append(two_values, False)  # the padding repeats, and is no column
+        # The padding repeats, and is no column.
+        self._two_values = np.append(_have_two_values(self.Xt), False)
 
     def __len__(self) -> int:
         return len(self._factors)
@@ -157,9 +158,12 @@ class Candidates:
         return self.engine.pull_back(self.Xt, self.factors, self._moments.rows, y)
 
 
-def _has_two_values(column: Float) -> bool:
-    """Few columns need more than their first rows to tell."""
-    for part in (column[:64], column):
-        if not ((part == part.min()) | (part == part.max())).all():
-            return False
-    return True
+def _have_two_values(Xt: Float) -> npt.NDArray[np.bool_]:
+    """Which columns have no more than two values: of most the first rows tell."""
+    two = np.ones(len(Xt), dtype=bool)
+    for n in (16, Xt.shape[1]):
+        rows = Xt[two, :n]
+        two[two] = ((rows == rows.min(axis=1)[:, None]) | (rows == rows.max(axis=1)[:, None])).all(
+            axis=1
+        )
+    return two
