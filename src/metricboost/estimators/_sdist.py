@@ -299,7 +299,9 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            float32 and float64, any layout and files in memory (``np.load(mmap_mode="r")``) are
+            taken as they are; a sparse matrix is made dense piece by piece.
         y : array-like of shape (n_samples,)
             Labels of two or more classes, of any type.
         sample_weight : array-like of shape (n_samples,), default=None
