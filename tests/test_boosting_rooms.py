@@ -608,7 +608,7 @@ def test_blocks_of_columns_change_nothing(monkeypatch: pytest.MonkeyPatch) -> No
     """Also where a pair's columns lie in different blocks."""
     X, labels = planted(2)
     whole = screen_pairs(X, labels, 202)
-    monkeypatch.setattr(screening, "BLOCK", 7)
+    monkeypatch.setattr(screening, "TILE", 7)
     parts = screen_pairs(X, labels, 202)
     assert parts.pairs == whole.pairs
     assert np.allclose(parts.scores, whole.scores, rtol=1e-12)
@@ -719,7 +719,7 @@ def test_blocks_change_nothing_for_many_classes(monkeypatch: pytest.MonkeyPatch)
     X, _ = three_classes(1)
     labels = np.arange(240) % 12
     whole = screen_pairs(X, labels, 60, threshold=2.0)
-    monkeypatch.setattr(screening, "BLOCK", 20)
+    monkeypatch.setattr(screening, "TILE", 20)
     parts = screen_pairs(X, labels, 60, threshold=2.0)
     assert parts.pairs == whole.pairs
     assert np.allclose(parts.scores, whole.scores, rtol=1e-12)
@@ -1217,7 +1217,7 @@ def test_rough_scores_leave_out_no_pair(
     elif kind == "all alike":
         X = X[:, [0] * 200] + 1e-3 * X[:, :200]
         X[labels == 1] *= 2.0
-    monkeypatch.setattr(screening, "BLOCK", 64)
+    monkeypatch.setattr(screening, "TILE", 64)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     expected = screen_pairs(X, labels, 200, margin=-1.0)
     monkeypatch.setattr(screening, "ROUGH_COLUMNS", 0)
