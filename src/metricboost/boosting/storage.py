@@ -55,10 +55,11 @@ class KeptColumns:
         return self._buffer.dtype
 
     def reserve(self, size: int) -> None:
-        """Room for so many at once, where it is known that they will come."""
+        """Room for so many at once, where it is known that they will come; a few more will."""
         size = min(size, self._room)
         if size > self._buffer.shape[1]:
-            grown = np.empty((len(self._buffer), size), dtype=self.dtype)
+            wider = min(size + size // 8, self._room)
+            grown = np.empty((len(self._buffer), wider), dtype=self.dtype)
             grown[:, : self.size] = self.columns
             self._buffer = grown
 

@@ -92,7 +92,7 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         How many products of two columns (or squares) whose mean differs between the classes
         become candidates before the first step. "auto" keeps those that stand out from the
         noise, as many at most as there are columns, and on a table where all pairs would take too
-        long (rows * columns^2 > 4e10) looks among the columns that differ most only, with a
+        long (rows * columns^2 > 1.6e11) looks among the columns that differ most only, with a
         warning. 0 is off, as is ``max_degree=1``.
     prune : "auto", int or None, default="auto"
         Which variables stay at the end: "auto" drops those that do not recur, in all or in most of

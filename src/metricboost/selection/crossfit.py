@@ -117,11 +117,18 @@ class CrossFit:
         if variant.recurrences > 1:
             sizes.append(max(1, len(self.recurring(variant))))
         size = min(sizes) if sizes else None
+        variances = self._plain_variances if variant.share > 0 else [None] * len(self.folds)
         made = {id(fit): _heaviest(_cut(fit, variant), fit.terms, size) for fit in self.fits}
         return [
-            _assembled(fold.learned, made[id(fold.learned)], self.X, variant.share)
-            for fold in self.folds
+            _assembled(fold.learned, made[id(fold.learned)], self.X, variant.share, variance)
+            for fold, variance in zip(self.folds, variances)
         ]
+
+    @cached_property
+    def _plain_variances(self) -> list[float | None]:
+        """Of every fold's scaled columns."""
+        known = {id(fit): fit.scaling.plain_variance(self.X) for fit in self.fits}
+        return [known[id(fold.learned)] for fold in self.folds]
 
     def recurring(self, variant: Variant) -> set[int]:
         """The columns that enough fits use."""
@@ -301,6 +308,7 @@ def _assembled(
     factor: Factor,
     X: Data,
     share: float,
+    plain_variance: float | None = None,
 ) -> SparseMetric:
     """``(1 - share) W + share I``, both scaled to a total variance of 1.
 
@@ -318,7 +326,7 @@ def _assembled(
         diagonal = np.concatenate(
             [np.isin([t[0] if len(t) == 1 else -1 for t in terms], plain), np.ones(len(columns))]
         )
-        variance = fit.scaling.plain_variance(X)
+        variance = fit.scaling.plain_variance(X) if plain_variance is None else plain_variance
         diagonal *= share / variance if variance > 0 else 1.0
         components = np.hstack([components, np.zeros((len(components), len(columns)))])
         moments = np.vstack([moments, np.tile([0.0, 1.0], (len(columns), 1))])
