@@ -235,12 +235,14 @@ class SparseMetric:
 
     def _block_features(self, block: Float) -> Float:
         """The standardised terms of some rows."""
-        features = self._products(
-            block if self.imputation is None else self.imputation.apply(block)
-        )
+        features = self._products(self._extended(block))
         features -= self.term_center
         features /= self.term_scale
         return features
+
+    def _extended(self, block: Float) -> Float:
+        """Some rows, imputed, with the indicators of the metric's imputation."""
+        return block if self.imputation is None else self.imputation.apply(block)
 
     def _products(self, X: Float) -> Float:
         """The products of standardised columns: factor by factor, for all terms at once."""
