@@ -125,8 +125,8 @@ def sensitivity(rows: Grouped) -> str:
         labels = [name.split("eta ")[1] for name in names]
         ax.set_xticks(range(len(labels)), labels)
         ax.set(xlabel="bagging fraction eta", ylabel="error")
-        ax.margins(y=0.3)
         ax.legend(fontsize=7, ncols=3, loc="upper center", handlelength=3)
+    axes[1, 0].set_ylim(0, 1.2 * axes[1, 0].get_ylim()[1])  # room for the legends
     return drawn(figure)
 
 
