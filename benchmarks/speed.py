@@ -121,11 +121,11 @@ def floor_of_a_step(candidates, graph, panel, in_bag) -> float:
 
 def steps(title: str, k: int, max_features, kappa: int, gate: bool, n_steps: int = 40) -> None:
     split = load("Madelon", SEED)
-    X = Scaling.of(split.X_train, True).apply(split.X_train)
+    X = Scaling.of(split.X_train, True).transposed(split.X_train).T
     engine, labels = get_engine("native"), (split.y_train == 1).astype(np.intp)
-    candidates = Candidates(X, engine, max_degree=2)
+    candidates = Candidates(X.T, engine, max_degree=2)
     found = class_neighborhoods(engine, X, labels, k)
-    graph = SignedGraph(candidates, engine.graph(found.same, found.other))
+    graph = SignedGraph(candidates, found)
     draws = Draws(0, len(X), 0.5, max_features)
     u, watch = np.ones(len(X)), Stopwatch()
     graph.form(np.arange(len(candidates)), u).diagonal()  # once per refresh, not per step

@@ -2,10 +2,14 @@
 // caller owns every array. Indices are trusted (the neighbour search and the term list make them).
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 
+#include <optional>
 #include <stdexcept>
 
-#include "kernels.hpp"
+#include "graph.hpp"
+#include "nearest.hpp"
+#include "terms.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -17,9 +21,10 @@ using Array = nb::ndarray<T, nb::numpy, nb::ndim<Dim>, nb::c_contig, nb::device:
 using Matrix = Array<const double, 2>;
 using Vector = Array<const double, 1>;
 using Index = Array<const std::int32_t, 2>;
+using Labels = Array<const std::int32_t, 1>;
 using OutMatrix = Array<double, 2>;
 using OutVector = Array<double, 1>;
-// Rows may lie further apart than their length: some columns of a larger table.
+// With any strides: some columns of a larger table, or a table transposed.
 using Columns = nb::ndarray<const double, nb::numpy, nb::ndim<2>, nb::device::cpu>;
 using OutIndex = Array<std::int32_t, 2>;
 
@@ -33,100 +38,118 @@ metricboost::Neighbors neighbors(const Index &rows, std::size_t n) {
     return {rows.data(), rows.shape(1)};
 }
 
-void margins(Matrix z, Index same, Index other, OutVector out) {
+void margins(Matrix z, Index same, Index other, std::size_t threads, OutVector out) {
     const std::size_t n = z.shape(0);
     require(out.shape(0) == n, "out has the wrong length");
     const auto s = neighbors(same, n), o = neighbors(other, n);
     nb::gil_scoped_release release;
-    metricboost::margins(z.data(), n, z.shape(1), s, o, out.data());
+    metricboost::margins(z.data(), n, z.shape(1), s, o, threads, out.data());
 }
 
-void column_margins(Columns phi, Index same, Index other, OutMatrix out) {
+template <typename T>
+void column_margins(Matrix phi, Index same, Index other, std::size_t threads, Array<T, 2> out) {
     const std::size_t n = phi.shape(0), q = phi.shape(1);
     require(out.shape(0) == n && out.shape(1) == q, "out has the wrong shape");
-    require(phi.stride(0) >= 0 && (q <= 1 || phi.stride(1) == 1), "phi needs contiguous rows");
     const auto s = neighbors(same, n), o = neighbors(other, n);
-    const auto stride = static_cast<std::size_t>(phi.stride(0));
     nb::gil_scoped_release release;
-    metricboost::column_margins(phi.data(), n, q, stride, s, o, out.data());
+    metricboost::column_margins(phi.data(), n, q, s, o, threads, out.data());
 }
 
-void laplacian(Matrix z, Vector weight, Index same, Index other, OutMatrix out) {
+template <auto Kernel>
+void over_edges(Matrix z, Vector weight, Index same, Index other, std::size_t threads,
+                OutMatrix out) {
     const std::size_t n = z.shape(0), s = z.shape(1);
     require(out.shape(0) == n && out.shape(1) == s, "out has the wrong shape");
     require(weight.shape(0) == n, "weight has the wrong length");
     const auto near_same = neighbors(same, n), near_other = neighbors(other, n);
     nb::gil_scoped_release release;
-    metricboost::laplacian(z.data(), n, s, weight.data(), near_same, near_other, out.data());
+    Kernel(z.data(), n, s, weight.data(), near_same, near_other, threads, out.data());
 }
 
-void edge_shares(Matrix z, Vector weight, Index same, Index other, OutMatrix out) {
-    const std::size_t n = z.shape(0), columns = z.shape(1);
-    require(weight.shape(0) == n, "weight has the wrong length");
-    require(out.shape(0) == n && out.shape(1) == columns, "out has the wrong shape");
-    const auto s = neighbors(same, n), o = neighbors(other, n);
-    nb::gil_scoped_release release;
-    metricboost::edge_shares(z.data(), n, columns, weight.data(), s, o, out.data());
-}
-
-void term_moments(Matrix x, Index factors, OutMatrix moments) {
-    const std::size_t p = x.shape(0), n = x.shape(1), q = factors.shape(0);
-    require(moments.shape(0) == q && moments.shape(1) == 2, "moments must be q x 2");
+metricboost::Terms terms(const Matrix &x, const Index &factors) {
     require(factors.shape(1) > 0, "a term needs a factor");
-    nb::gil_scoped_release release;
-    metricboost::term_moments(x.data(), p, n, factors.data(), q, factors.shape(1), moments.data());
+    return {x.data(), x.shape(0), x.shape(1), factors.data(), factors.shape(0), factors.shape(1)};
 }
 
-void term_columns(Matrix x, Index factors, Matrix moments, OutMatrix out) {
-    const std::size_t p = x.shape(0), n = x.shape(1), q = factors.shape(0);
-    require(moments.shape(0) == q && moments.shape(1) == 2, "moments must be q x 2");
-    require(out.shape(0) == n && out.shape(1) == q, "out has the wrong shape");
-    require(factors.shape(1) > 0, "a term needs a factor");
+void term_moments(Matrix x, Index factors, std::size_t threads, OutMatrix moments) {
+    const auto chosen = terms(x, factors);
+    require(moments.shape(0) == chosen.q && moments.shape(1) == 2, "moments must be q x 2");
     nb::gil_scoped_release release;
-    metricboost::term_columns(x.data(), p, n, factors.data(), q, factors.shape(1), moments.data(),
-                              out.data());
+    metricboost::term_moments(chosen, threads, moments.data());
 }
 
-void pull_back(Columns x, Matrix y, OutMatrix out) {
-    const std::size_t n = x.shape(0), q = x.shape(1), s = y.shape(1);
-    require(y.shape(0) == n, "x and y differ in rows");
-    require(out.shape(0) == s && out.shape(1) == q, "out has the wrong shape");
-    require(x.stride(0) >= 0 && (q <= 1 || x.stride(1) == 1), "x needs contiguous rows");
-    const auto stride = static_cast<std::size_t>(x.stride(0));
+void term_columns(Matrix x, Index factors, Matrix moments, std::size_t threads, OutMatrix out) {
+    const auto chosen = terms(x, factors);
+    require(moments.shape(0) == chosen.q && moments.shape(1) == 2, "moments must be q x 2");
+    require(out.shape(0) == chosen.n && out.shape(1) == chosen.q, "out has the wrong shape");
     nb::gil_scoped_release release;
-    metricboost::pull_back(x.data(), n, q, stride, y.data(), s, out.data());
+    metricboost::term_columns(chosen, moments.data(), threads, out.data());
 }
 
-void smallest(Matrix d, OutIndex out) {
-    const std::size_t rows = d.shape(0), m = d.shape(1), k = out.shape(1);
-    require(out.shape(0) == rows, "out has the wrong number of rows");
-    require(k > 0 && k <= m, "k must lie between 1 and the number of columns");
+void pull_back(Matrix x, Index factors, Matrix moments, Matrix y, std::size_t threads,
+               OutMatrix out) {
+    const auto chosen = terms(x, factors);
+    require(moments.shape(0) == chosen.q && moments.shape(1) == 2, "moments must be q x 2");
+    require(y.shape(0) == chosen.n, "x and y differ in rows");
+    require(out.shape(0) == y.shape(1) && out.shape(1) == chosen.q, "out has the wrong shape");
     nb::gil_scoped_release release;
-    metricboost::smallest(d.data(), rows, m, k, out.data());
+    metricboost::pull_back(chosen, moments.data(), y.data(), y.shape(1), threads, out.data());
 }
 
-void paired_squared_distances(Matrix a, Matrix b, Index index, OutMatrix out) {
-    const std::size_t rows = a.shape(0), k = index.shape(1);
-    require(a.shape(1) == b.shape(1), "a and b differ in columns");
-    require(index.shape(0) == rows && out.shape(0) == rows && out.shape(1) == k,
-            "index and out need one row for each row of a");
+// Every class has a row of slots, every slot a list, and the lists fill a row of the result.
+void check_lists(const Labels &classes, const Index &slots, const Labels &sizes,
+                 std::size_t width) {
+    const auto n_classes = static_cast<std::int32_t>(slots.shape(0));
+    for (std::size_t i = 0; i < classes.shape(0); ++i)
+        require(classes.data()[i] >= 0 && classes.data()[i] < n_classes, "no such class");
+    for (std::size_t i = 0; i < slots.size(); ++i)
+        require(slots.data()[i] >= -1 && slots.data()[i] < static_cast<std::int32_t>(sizes.size()),
+                "no such list");
+    std::size_t total = 0;
+    for (std::size_t l = 0; l < sizes.size(); ++l) {
+        require(sizes.data()[l] > 0, "a list needs room for a neighbour");
+        total += static_cast<std::size_t>(sizes.data()[l]);
+    }
+    require(total == width, "the lists do not fill the result");
+}
+
+// A routine of BLAS as SciPy hands it out: a capsule around its address.
+template <typename Routine>
+Routine routine(const nb::capsule &capsule) {
+    return reinterpret_cast<Routine>(capsule.data());
+}
+
+void nearest(Columns z, Labels classes, Index slots, Labels sizes, std::optional<Index> previous,
+             nb::capsule sgemm, nb::capsule dgemm, std::size_t threads, OutIndex rows,
+             OutMatrix distances) {
+    const std::size_t n = z.shape(0), width = rows.shape(1);
+    require(classes.shape(0) == n && rows.shape(0) == n, "z, classes and rows differ in number");
+    require(distances.shape(0) == n && distances.shape(1) == width, "distances differ from rows");
+    require(slots.shape(0) == slots.shape(1), "slots must be square");
+    require(!previous || (previous->shape(0) == n && previous->shape(1) == width),
+            "previous has the wrong shape");
+    check_lists(classes, slots, sizes, width);
+    const metricboost::Lists lists{slots.data(), slots.shape(0), sizes.data(), sizes.shape(0)};
+    const metricboost::Blas blas{routine<metricboost::Sgemm>(sgemm),
+                                 routine<metricboost::Dgemm>(dgemm)};
+    const metricboost::Table table{z.data(), n, z.shape(1), z.stride(0), z.stride(1)};
     nb::gil_scoped_release release;
-    metricboost::paired_squared_distances(a.data(), b.data(), rows, a.shape(1), index.data(), k,
-                                          out.data());
+    metricboost::nearest(table, classes.data(), lists, previous ? previous->data() : nullptr, blas,
+                         threads, rows.data(), distances.data());
 }
 
 }  // namespace
 
 NB_MODULE(_native, m) {
-    m.doc() = "C++ kernels of metricboost; see native/kernels.hpp for what each computes.";
-    m.def("margins", &margins, "z"_a, "same"_a, "other"_a, "out"_a);
-    m.def("column_margins", &column_margins, "phi"_a, "same"_a, "other"_a, "out"_a);
-    m.def("laplacian", &laplacian, "z"_a, "weight"_a, "same"_a, "other"_a, "out"_a);
-    m.def("edge_shares", &edge_shares, "z"_a, "weight"_a, "same"_a, "other"_a, "out"_a);
-    m.def("term_moments", &term_moments, "x"_a, "factors"_a, "moments"_a);
-    m.def("term_columns", &term_columns, "x"_a, "factors"_a, "moments"_a, "out"_a);
-    m.def("pull_back", &pull_back, "x"_a, "y"_a, "out"_a);
-    m.def("smallest", &smallest, "d"_a, "out"_a);
-    m.def("paired_squared_distances", &paired_squared_distances, "a"_a, "b"_a, "index"_a,
-          "out"_a);
+    m.doc() = "C++ kernels of metricboost; what each computes is in native/*.hpp.";
+    m.def("margins", &margins);
+    m.def("column_margins", &column_margins<double>);
+    m.def("column_margins", &column_margins<float>);
+    m.def("laplacian", &over_edges<metricboost::laplacian>);
+    m.def("edge_shares", &over_edges<metricboost::edge_shares>);
+    m.def("term_moments", &term_moments);
+    m.def("term_columns", &term_columns);
+    m.def("pull_back", &pull_back);
+    m.def("nearest", &nearest, "z"_a, "classes"_a, "slots"_a, "sizes"_a, "previous"_a.none(),
+          "sgemm"_a, "dgemm"_a, "threads"_a, "rows"_a, "distances"_a);
 }

@@ -13,8 +13,9 @@ from scipy import stats
 from scipy.linalg import sqrtm
 from scipy.optimize import minimize_scalar
 
-from metricboost import SparseMetric
-from metricboost.boosting import BoostingOptions, LearningOptions, learn, screening, terms
+from metricboost import SparseMetric, _rounding
+from metricboost._rounding import largest
+from metricboost.boosting import BoostingOptions, LearningOptions, graph, learn, screening
 from metricboost.boosting.classification import leave_one_out_errors, margin_score
 from metricboost.boosting.draws import Draws, nonzeros, panel_size
 from metricboost.boosting.embedding import Embedding, Selected
@@ -24,7 +25,6 @@ from metricboost.boosting.line_search import MAX_GAIN, step_weight
 from metricboost.boosting.neighborhoods import (
     affordable_neighbors,
     class_neighborhoods,
-    nearest,
 )
 from metricboost.boosting.path import Factor, Path, Step, best_step
 from metricboost.boosting.pruning import harms, heaviest, keep_only, recurring
@@ -33,7 +33,7 @@ from metricboost.boosting.screening import screen_pairs
 from metricboost.boosting.sparse_eigen import sparse_eigenvector
 from metricboost.boosting.start import start_factor, start_scaling
 from metricboost.boosting.terms import Candidates
-from metricboost.engines import get_engine, native_available
+from metricboost.engines import NeighborLists, get_engine, native_available
 
 Array = npt.NDArray[Any]
 ENGINE = get_engine("numpy")
@@ -51,13 +51,19 @@ def brute_force(X: Array, k: int) -> Array:
     return np.argsort(d, axis=1, kind="stable")[:, :k]
 
 
+def nearest_others(X: Array, k: int, engine: str) -> tuple[Array, Array]:
+    """The k nearest other rows: all are of one class."""
+    lists = NeighborLists(np.zeros((1, 1), dtype=np.int32), (k,))
+    return get_engine(engine).nearest_by_class(X, np.zeros(len(X), dtype=np.intp), lists)
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("copies", [1, 15, 100])
 def test_nearest_is_exact_with_repeated_rows(engine: str, copies: int) -> None:
     """More equal rows than any search keeps in reserve; they come in order of their number."""
     rng = np.random.default_rng(copies)
     X = rng.normal(size=(300 // copies, 5))[rng.integers(0, 300 // copies, 300)]
-    rows, distances = nearest(get_engine(engine), X, X, 4, itself=np.arange(300))
+    rows, distances = nearest_others(X, 4, engine)
     assert np.array_equal(rows, brute_force(X, 4))
     expected = np.take_along_axis(literal.squared_distances(X), rows.astype(int), 1)
     assert np.allclose(distances, expected, rtol=1e-12, atol=0)
@@ -67,7 +73,7 @@ def test_nearest_spans_blocks_and_takes_queries_apart_from_references() -> None:
     """More queries than a block, references of another number; nothing is left out."""
     rng = np.random.default_rng(0)
     queries, references = rng.normal(size=(600, 3)), rng.normal(size=(50, 3))
-    rows, _ = nearest(ENGINE, queries, references, 7)
+    rows, _ = ENGINE.nearest(queries, references, 7)
     d = ((queries[:, None, :] - references) ** 2).sum(axis=2)
     assert np.array_equal(rows, np.argsort(d, axis=1, kind="stable")[:, :7])
 
@@ -137,10 +143,11 @@ def test_neighbourhoods_of_several_classes(
 
 
 @pytest.mark.parametrize("values", [2, 3])
-def test_equal_distances_on_whole_numbers_are_ordered_by_number(values: int) -> None:
+@pytest.mark.parametrize("engine", ENGINES)
+def test_equal_distances_on_whole_numbers_are_ordered_by_number(engine: str, values: int) -> None:
     """On a grid distances are exact whole numbers, and most of them are equal."""
     X = np.random.default_rng(0).integers(0, values, (200, 8)).astype(float)
-    rows, _ = nearest(ENGINE, X, X, 4, itself=np.arange(200))
+    rows, _ = nearest_others(X, 4, engine)
     assert np.array_equal(rows, brute_force(X, 4))
 
 
@@ -150,16 +157,12 @@ def tight_clusters(n: int) -> Array:
     return np.where(np.arange(n)[:, None] % 2, 1.0, -1.0) + 1e-9 * noise
 
 
-def test_nearest_is_exact_within_small_tight_clusters() -> None:
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("n", [24, 60, 700])
+def test_nearest_is_exact_within_tight_clusters(engine: str, n: int) -> None:
     """Rows that products confuse are ranked again by their differences."""
-    X = tight_clusters(24)
-    rows, _ = nearest(ENGINE, X, X, 4, itself=np.arange(24))
-    assert np.array_equal(rows, brute_force(X, 4))
-
-
-def test_nearest_is_exact_within_large_tight_clusters() -> None:
-    X = tight_clusters(60)
-    rows, _ = nearest(ENGINE, X, X, 4, itself=np.arange(60))
+    X = tight_clusters(n)
+    rows, _ = nearest_others(X, 4, engine)
     assert np.array_equal(rows, brute_force(X, 4))
 
 
@@ -392,7 +395,7 @@ def test_nonzeros(n_nonzero: float, panel: int, kappa: int) -> None:
 
 
 def candidates_of(X: Array, max_degree: int) -> Candidates:
-    return Candidates(np.ascontiguousarray(X), ENGINE, max_degree)
+    return Candidates(X.T, ENGINE, max_degree)
 
 
 def terms_of(candidates: Candidates) -> list[tuple[int, ...]]:
@@ -429,7 +432,7 @@ def test_expansion_is_the_literal_one() -> None:
 def test_products_stop_at_the_most_candidates() -> None:
     """The first of them are the same; terms that are added by name are not counted out."""
     X = np.random.default_rng(0).normal(size=(9, 4))
-    free, capped = candidates_of(X, 2), Candidates(X, ENGINE, 2, most=7)
+    free, capped = candidates_of(X, 2), Candidates(X.T, ENGINE, 2, most=7)
     for candidates in (free, capped):
         candidates.expand([0], [0])
         candidates.expand([2, 1], [0, 2, 1])
@@ -489,10 +492,16 @@ def test_products_are_standardised_and_constant_ones_are_zero() -> None:
     assert np.allclose(columns[:, 3:].std(axis=0), 1)
 
 
-@pytest.fixture(params=[0, 2**27], ids=["some kept", "all kept"])
-def kept_bytes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """How many bytes of products may be kept beyond the 1024 that always are."""
-    monkeypatch.setattr(terms, "KEPT_BYTES", request.param)
+@pytest.fixture(params=["none", "some", "all", "float32"])
+def kept_margins(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> float:
+    """How many margins of columns are kept; the precision that they have."""
+    monkeypatch.setattr(
+        graph, "KEPT_BYTES", {"none": 0, "some": 20 * 8 * 300}.get(request.param, 2**27)
+    )
+    if request.param != "float32":
+        return 1e-10
+    monkeypatch.setattr(graph, "DOUBLE_MARGINS", 0)
+    return 1e-4
 
 
 def many_candidates() -> Candidates:
@@ -503,34 +512,33 @@ def many_candidates() -> Candidates:
     return candidates
 
 
-@pytest.mark.usefixtures("kept_bytes")
-def test_blocks_are_all_columns_in_order() -> None:
-    """Kept or computed again, and also after the list has grown between two sweeps."""
-    candidates, growing = many_candidates(), candidates_of(many_candidates().X, 2)
+def test_pulling_back_through_candidates() -> None:
+    """Also after the list has grown between two sweeps."""
+    candidates = many_candidates()
+    growing = candidates_of(candidates.Xt.T, 2)
     columns = candidates.columns(np.arange(len(candidates)))
     pairs = list(itertools.combinations_with_replacement(range(50), 2))
+    y = np.random.default_rng(0).normal(size=(20, 2))
     for part in (pairs[:10], pairs[:300], pairs):
         growing.add(part)
-        assert np.array_equal(np.hstack(list(growing.blocks())), columns[:, : len(growing)])
-    y = np.random.default_rng(0).normal(size=(20, 2))
-    assert np.allclose(growing.pull_back(y), y.T @ columns, rtol=0, atol=1e-12)
+        found = growing.pull_back(y)
+        assert np.allclose(found, y.T @ columns[:, : len(growing)], rtol=0, atol=1e-12)
 
 
-@pytest.mark.usefixtures("kept_bytes")
-def test_diagonal_grows_with_the_candidates() -> None:
+def test_diagonal_grows_with_the_candidates(kept_margins: float) -> None:
     """Margins of columns are kept between two sweeps, but never go stale."""
     rng = np.random.default_rng(4)
     X, labels = rng.normal(size=(20, 50)), np.arange(20) % 2
     near = class_neighborhoods(ENGINE, X, labels, 3)
     candidates = candidates_of(X, 2)
-    signed = SignedGraph(candidates, ENGINE.graph(near.same, near.other))
+    signed = SignedGraph(candidates, near)
     pairs = list(itertools.combinations_with_replacement(range(50), 2))
     for part in ([], pairs[:10], pairs[:300], pairs):
         candidates.add(part)
         weight = rng.exponential(size=20)
         margins = signed.graph.column_margins(candidates.columns(np.arange(len(candidates))))
         found = LaplacianForm(signed, weight).diagonal()
-        assert np.allclose(found, weight @ margins, rtol=0, atol=1e-10)
+        assert np.allclose(found, weight @ margins, rtol=0, atol=kept_margins)
 
 
 def test_given_constants_hold_in_sweeps_too() -> None:
@@ -540,7 +548,8 @@ def test_given_constants_hold_in_sweeps_too() -> None:
     candidates.fix_moments(np.array([3]), np.array([[0.1, 3.0]]))
     with pytest.raises(ValueError, match="standardised already"):
         candidates.fix_moments(np.array([1]), np.array([[0.5, 2.0]]))
-    assert np.allclose(np.hstack(list(candidates.blocks())), candidates.columns(np.arange(4)))
+    y = np.random.default_rng(0).normal(size=(20, 2))
+    assert np.allclose(candidates.pull_back(y), y.T @ candidates.columns(np.arange(4)))
 
 
 # --- screening
@@ -599,7 +608,7 @@ def test_blocks_of_columns_change_nothing(monkeypatch: pytest.MonkeyPatch) -> No
     """Also where a pair's columns lie in different blocks."""
     X, labels = planted(2)
     whole = screen_pairs(X, labels, 202)
-    monkeypatch.setattr(screening, "BLOCK", 7)
+    monkeypatch.setattr(screening, "TILE", 7)
     parts = screen_pairs(X, labels, 202)
     assert parts.pairs == whole.pairs
     assert np.allclose(parts.scores, whole.scores, rtol=1e-12)
@@ -710,7 +719,7 @@ def test_blocks_change_nothing_for_many_classes(monkeypatch: pytest.MonkeyPatch)
     X, _ = three_classes(1)
     labels = np.arange(240) % 12
     whole = screen_pairs(X, labels, 60, threshold=2.0)
-    monkeypatch.setattr(screening, "BLOCK", 20)
+    monkeypatch.setattr(screening, "TILE", 20)
     parts = screen_pairs(X, labels, 60, threshold=2.0)
     assert parts.pairs == whole.pairs
     assert np.allclose(parts.scores, whole.scores, rtol=1e-12)
@@ -780,7 +789,7 @@ def gated_step(seed: int) -> tuple[Array, SignedGraph, Array, Array]:
     X = rng.normal(size=(80, 6))
     X[:, 2] += 2.0 * labels
     near = class_neighborhoods(ENGINE, X, labels, 4)
-    signed = SignedGraph(candidates_of(X, 1), ENGINE.graph(near.same, near.other))
+    signed = SignedGraph(candidates_of(X, 1), near)
     bag = rng.permutation(80) < 40
     return signed.gram(np.arange(6), bag.astype(float)), signed, X, (~bag).astype(float)
 
@@ -1034,7 +1043,7 @@ def test_columns_of_any_size_are_standardised(size: float) -> None:
     """Neither squares of 1e150 nor of 1e-150 are ever formed."""
     Z = np.random.default_rng(0).normal(size=(50, 3)) + 2
     scaling = Scaling.of(size * Z, standardize=True)
-    X = scaling.apply(size * Z)
+    X = scaling.transposed(size * Z).T
     assert scaling.kept.tolist() == [0, 1, 2]
     assert np.allclose(X, (Z - Z.mean(axis=0)) / Z.std(axis=0), rtol=1e-10, atol=1e-12)
 
@@ -1047,8 +1056,8 @@ def test_constant_columns_are_left_out(value: float, standardize: bool) -> None:
     X[:, 1] = value
     scaling = Scaling.of(X, standardize)
     assert scaling.kept.tolist() == [0, 2]
-    assert scaling.apply(X).shape == (49, 2)
-    assert np.isfinite(scaling.apply(X)).all()
+    assert scaling.transposed(X).T.shape == (49, 2)
+    assert np.isfinite(scaling.transposed(X).T).all()
 
 
 def test_rounding_is_not_variation() -> None:
@@ -1061,7 +1070,7 @@ def test_rounding_is_not_variation() -> None:
 
 def test_columns_as_given_are_not_touched() -> None:
     X = np.random.default_rng(2).normal(size=(20, 3)) * 7 + 3
-    assert np.array_equal(Scaling.of(X, standardize=False).apply(X), X)
+    assert np.array_equal(Scaling.of(X, standardize=False).transposed(X).T, X)
 
 
 # --- the start
@@ -1080,7 +1089,7 @@ def test_start_from_a_matrix_skips_constant_columns() -> None:
     X[:, 1] = 2.0
     scaling = Scaling.of(X, standardize=True)
     B = np.random.default_rng(1).normal(size=(4, 4))
-    factor = start_factor(candidates_of(scaling.apply(X), 1), scaling, B @ B.T)
+    factor = start_factor(candidates_of(scaling.transposed(X).T, 1), scaling, B @ B.T)
     assert factor.index.tolist() == [0, 1, 2]
     expected = (B @ B.T)[np.ix_([0, 2, 3], [0, 2, 3])]
     assert np.allclose(factor.matrix @ factor.matrix.T, expected)
@@ -1092,7 +1101,7 @@ def test_start_from_a_sparse_matrix_uses_its_columns_alone() -> None:
     v[[1, 4, 5]] = 1.0, 2.0, -0.5
     X = np.random.default_rng(0).normal(size=(20, 8))
     scaling = Scaling.of(X, standardize=True)
-    factor = start_factor(candidates_of(scaling.apply(X), 1), scaling, np.outer(v, v))
+    factor = start_factor(candidates_of(scaling.transposed(X).T, 1), scaling, np.outer(v, v))
     assert factor.index.tolist() == [1, 4, 5]
 
 
@@ -1106,7 +1115,7 @@ def test_start_from_a_metric_keeps_its_constants_and_terms() -> None:
         [0.2, 0.0], [1.5, 1.0],
     )  # fmt: skip
     scaling = start_scaling(Scaling.of(X, standardize=True), metric)
-    candidates = candidates_of(scaling.apply(X), 2)
+    candidates = candidates_of(scaling.transposed(X).T, 2)
     factor = start_factor(candidates, scaling, metric)
     assert terms_of(candidates) == [(0,), (1,), (2,), (0, 2)]
     assert factor.index.tolist() == [1, 3]
@@ -1191,3 +1200,48 @@ def test_selected_terms_keep_the_order_of_their_first_selection() -> None:
     assert selected.add(np.array([7, 2])) == [4, 7, 2]
     assert selected.add(np.array([2, 9, 4])) == [4, 7, 2, 9]
     assert len(selected) == 4
+
+
+# --- wide tables
+
+
+@pytest.mark.parametrize("kind", ["normal", "planted", "two values", "all alike"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_rough_scores_leave_out_no_pair(
+    kind: str, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Scored in float32 first, in several blocks and threads: the same pairs and scores."""
+    X, labels = planted(0) if kind == "planted" else noise(1)
+    if kind == "two values":
+        X = np.where(X > 0, 1.0, -1.0)
+    elif kind == "all alike":
+        X = X[:, [0] * 200] + 1e-3 * X[:, :200]
+        X[labels == 1] *= 2.0
+    monkeypatch.setattr(screening, "TILE", 64)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    expected = screen_pairs(X, labels, 200, margin=-1.0)
+    monkeypatch.setattr(screening, "ROUGH_COLUMNS", 0)
+    found = screen_pairs(X, labels, 200, margin=-1.0, threads=threads)
+    assert found.pairs == expected.pairs
+    assert np.allclose(found.scores, expected.scores, rtol=1e-12)
+    assert found.pairs
+
+
+@pytest.mark.parametrize("kind", ["normal", "whole numbers", "negative", "equal", "twelve digits"])
+@pytest.mark.parametrize("k", [1, 5, 16])
+def test_the_largest_of_a_long_row_are_those_of_a_short_one(
+    kind: str, k: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sought among few entries, but the same ones, ties by number."""
+    rng = np.random.default_rng(k)
+    values = {
+        "normal": rng.normal(size=(3, 6410)),
+        "whole numbers": rng.integers(0, 4, (3, 6410)).astype(float),
+        "negative": -np.exp(rng.normal(size=(3, 6410))),
+        "equal": np.zeros((3, 6410)),
+        "twelve digits": 1 + 1e-13 * rng.normal(size=(3, 6410)),
+    }[kind]
+    found = largest(values, k)
+    assert largest(values[:0], k).shape == (0, k)
+    monkeypatch.setattr(_rounding, "RUN", 10**9)
+    assert np.array_equal(found, largest(values, k))

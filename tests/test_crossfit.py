@@ -791,7 +791,7 @@ def test_one_value_far_out_owns_the_distance_only_without_clipping(table):
 def test_a_clipped_column_stays_a_small_one(table):
     """It is scaled with its outlier and not again: the clip bounds it, and it weighs little."""
     X, _ = with_outlier(table)
-    clipped, free = (Scaling.of(X, True, clip).apply(X)[:, 4] for clip in (3.0, None))
+    clipped, free = (Scaling.of(X, True, clip).transposed(X).T[:, 4] for clip in (3.0, None))
     assert clipped[0] == 3.0
     assert free[0] > 12
     assert_array_equal(clipped[1:], free[1:])
@@ -803,7 +803,7 @@ def test_a_clipped_column_stays_a_small_one(table):
 def test_a_value_far_out_does_not_own_the_products_of_its_column(table):
     """Not so yet: products are standardised again, after the clip."""
     X, _ = with_outlier(table)
-    column = Scaling.of(X, True, 3.0).apply(X)[:, 4]
+    column = Scaling.of(X, True, 3.0).transposed(X).T[:, 4]
     away = (column**2 - (column**2).mean()) ** 2
     assert away[0] / away.sum() < 0.5
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,14 +9,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 
 from metricboost.boosting import BoostingOptions, Learned, LearningOptions, learn
-from metricboost.boosting.neighborhoods import nearest
 from metricboost.datasets import make_double_ring, make_madelon, make_xor
-from metricboost.engines import Engine, NeighborGraph, get_engine, native_available
+from metricboost.engines import (
+    Engine,
+    NeighborGraph,
+    NeighborLists,
+    get_engine,
+    native_available,
+)
 
 pytestmark = pytest.mark.skipif(
     not native_available(), reason="the C++ kernels were not built, so there is nothing to compare"
@@ -84,16 +84,48 @@ def test_laplacian(graphs: Graphs) -> None:
     assert np.abs(found - expected).max() <= bound
 
 
-@pytest.mark.parametrize("shape", [(1, 1, 1), (4, 3, 2), (7, 1, 5), (103, 130, 5), (50, 9, 0)])
+@pytest.mark.parametrize("shape", [(1, 1, 1), (4, 3, 2), (7, 1, 5), (2100, 130, 5), (50, 9, 0)])
 def test_pull_back(shape: tuple[int, int, int]) -> None:
-    """A few columns pulled back through a table, also through some columns of a larger one."""
+    """A few columns pulled back through the terms of a table, several runs of rows long."""
     n, q, s = shape
     rng = np.random.default_rng(0)
-    table, y = rng.normal(size=(n, 2 * q)), rng.normal(size=(n, s))
-    for columns in (table[:, :q], np.asfortranarray(table[:, :q]), table[::-1, :q]):
-        found, expected = (get_engine(e).pull_back(columns, y) for e in ("native", "numpy"))
-        assert found.shape == (s, q)
-        assert np.allclose(found, expected, rtol=0, atol=1e-12)
+    Xt, y = rng.normal(size=(5, n)), rng.normal(size=(n, s))
+    factors = random_factors(rng, 5, q, 3)
+    moments = NUMPY.term_moments(Xt, factors)
+    moments[: q // 2] = 0.0, 1.0
+    expected = NUMPY.pull_back(Xt, factors, moments, y)
+    assert expected.shape == (s, q)
+    assert np.allclose(expected, y.T @ NUMPY.term_columns(Xt, factors, moments), atol=1e-10)
+    for table in (Xt, np.asfortranarray(Xt), np.repeat(Xt, 2, axis=1)[:, ::2]):
+        found = get_engine("native").pull_back(table, factors, moments, y)
+        assert np.allclose(found, expected, rtol=0, atol=1e-12 * n)
+
+
+def test_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows and terms are shared in fixed pieces."""
+    monkeypatch.setattr("metricboost.engines.native.WORTH_SHARING", 0)
+    rng = np.random.default_rng(8)
+    n = 50_000
+    same, other = rng.integers(0, n, (n, 10)), rng.integers(0, n, (n, 8))
+    Xt, weight = rng.normal(size=(6, n)), rng.random(n)
+    factors = random_factors(rng, 6, 200, 2)
+
+    def results(threads: int) -> list[Array]:
+        engine = get_engine("native", threads)
+        graph, z = engine.graph(same, other), np.ascontiguousarray(Xt.T)
+        moments = engine.term_moments(Xt, factors)
+        of_graph = [graph.margins(z), graph.column_margins(z), graph.column_margins(z, np.float32)]
+        wide = np.tile(z[:, :5], 8)
+        over_edges = [
+            graph.laplacian(z, weight),
+            graph.edge_shares(z, weight),
+            graph.laplacian(wide, weight),
+        ]
+        columns = engine.term_columns(Xt, factors, moments)
+        return [*of_graph, *over_edges, moments, columns, engine.pull_back(Xt, factors, moments, z)]
+
+    for one, several in zip(results(1), results(3), strict=True):
+        assert np.array_equal(one, several)
 
 
 def test_edge_shares(graphs: Graphs) -> None:
@@ -203,53 +235,91 @@ def test_term_kernels_take_any_layout(native: Engine) -> None:
     assert np.array_equal(native.term_columns(Xt, factors, wide), expected)
 
 
-# --- selection and distances
+# --- neighbours
+
+#: Rows whose distances are distinct, equal, confused by products, or out of all proportion.
+PLACES: dict[str, Callable[[np.random.Generator, int, int], Array]] = {
+    "normal": lambda rng, n, r: rng.normal(size=(n, r)),
+    "whole numbers": lambda rng, n, r: rng.integers(0, 3, (n, r)).astype(float),
+    "repeated": lambda rng, n, r: rng.normal(size=(n, r))[rng.integers(0, n // 3 + 1, n)],
+    "equal": lambda rng, n, r: np.ones((n, r)),
+    "far away": lambda rng, n, r: 1e8 + rng.normal(size=(n, r)),
+    "tight": lambda rng, n, r: np.sign(rng.normal(size=(n, 1))) + 1e-9 * rng.normal(size=(n, r)),
+    "one far out": lambda rng, n, r: np.vstack(
+        [np.full((1, r), 1e30), rng.normal(size=(n - 1, r))]
+    ),
+    "tiny": lambda rng, n, r: 1e-170 * rng.normal(size=(n, r)),
+    "huge": lambda rng, n, r: 1e139 * rng.normal(size=(n, r)),
+}
 
 
-@pytest.mark.parametrize("m", [1, 5, 63, 64, 127, 128, 129, 200, 1000])
-@pytest.mark.parametrize("kind", ["distinct", "ties", "equal", "falling", "infinite"])
-def test_smallest(native: Engine, m: int, kind: str) -> None:
-    """The k smallest in order, ties by column number, for k on both sides of the lanes' 64."""
-    rng = np.random.default_rng(m)
-    d = {
-        "distinct": rng.normal(size=(6, m)),
-        "ties": rng.integers(0, 4, (6, m)).astype(float),
-        "equal": np.full((6, m), 2.5),
-        "falling": np.tile(-np.arange(m, dtype=float), (6, 1)),
-        "infinite": np.where(rng.random((6, m)) < 0.3, np.inf, rng.normal(size=(6, m))),
+def lists_of(n_classes: int, kind: str, k: int) -> NeighborLists:
+    c = np.arange(n_classes)
+    slots = {
+        "common": (c[:, None] != c).astype(int),
+        "every class": np.tile(c, (n_classes, 1)),
+        "own": np.where(np.eye(n_classes, dtype=bool), 0, -1),
+        "one way": np.triu(np.ones((n_classes, n_classes), dtype=int), 1) - 1,
     }[kind]
-    for k in sorted({1, min(3, m), min(64, m), min(65, m), m}):
-        expected = np.argsort(d, axis=1, kind="stable")[:, :k]
-        assert np.array_equal(NUMPY.smallest(d, k), expected)
-        assert np.array_equal(native.smallest(d, k), expected)
+    return NeighborLists(slots.astype(np.int32), tuple(k + i for i in range(int(slots.max()) + 1)))
 
 
-@settings(max_examples=60, deadline=None)
-@given(d=arrays(np.float64, (2, 150), elements=st.integers(-3, 3)), k=st.integers(1, 150))
-def test_smallest_is_stable_for_any_ties(d: Array, k: int) -> None:
-    """Also for negative zero, which equals zero."""
-    d = np.where(d == -3, -0.0, d)
-    assert np.array_equal(get_engine("native").smallest(d, k), NUMPY.smallest(d, k))
+@pytest.mark.parametrize("kind", ["common", "every class", "own", "one way"])
+@pytest.mark.parametrize("place", PLACES)
+def test_neighbours_by_class(place: str, kind: str) -> None:
+    """Several blocks of rows, more neighbours than some classes have, from any start."""
+    rng = np.random.default_rng(len(place))
+    n = 700
+    classes = rng.choice(3, n, p=[0.55, 0.445, 0.005])
+    lists = lists_of(3, kind, 6)
+    z = PLACES[place](rng, n, 4)
+    expected, distances = NUMPY.nearest_by_class(z, classes, lists)
+    near, _ = NUMPY.nearest_by_class(z + 0.1 * rng.normal(size=z.shape), classes, lists)
+    for previous in (None, near, expected):
+        for threads in (1, 3):
+            native = get_engine("native", threads)
+            found, squared = native.nearest_by_class(z, classes, lists, previous)
+            assert np.array_equal(found, expected)
+            assert np.array_equal(squared, distances)
 
 
-@pytest.mark.parametrize(("rows", "r", "k"), [(1, 1, 1), (1, 4, 3), (30, 1, 5), (30, 9, 1)])
-def test_paired_squared_distances(native: Engine, rows: int, r: int, k: int) -> None:
+@pytest.mark.parametrize("r", [0, 1, 7, 8, 9, 40, 1023, 1025])
+@pytest.mark.parametrize(("n_queries", "n_references"), [(1, 1), (15, 40), (16, 3), (300, 520)])
+def test_nearest_references(native: Engine, n_queries: int, n_references: int, r: int) -> None:
+    """Few columns and many, products in either precision; rows and columns at any stride."""
     rng = np.random.default_rng(r)
-    a, b = rng.normal(size=(rows, r)), rng.normal(size=(12, r))
-    index = rng.integers(0, 12, (rows, k)).astype(np.int32)
-    found = native.paired_squared_distances(a, b, index)
-    assert close(found, NUMPY.paired_squared_distances(a, b, index))
-    views = _strided(a)[0], _strided(b)[0], np.repeat(index, 2, axis=1)[:, ::2]
-    assert np.array_equal(native.paired_squared_distances(*views), found)
+    queries, references = rng.normal(size=(n_queries, r)), rng.normal(size=(n_references, r))
+    expected, distances = NUMPY.nearest(queries, references, 5)
+    for a, b in (
+        (queries, references),
+        (np.asfortranarray(queries), np.asfortranarray(references)),
+    ):
+        found, squared = native.nearest(a, b, 5)
+        assert np.array_equal(found, expected)
+        assert np.array_equal(squared, distances)
 
 
-def test_paired_distances_do_not_cancel(native: Engine) -> None:
+def test_any_layout_is_searched(native: Engine) -> None:
+    """A table transposed, and some rows and columns of a larger one."""
+    rng = np.random.default_rng(3)
+    wide, classes = rng.normal(size=(12, 600)), rng.integers(0, 2, 300)
+    z, lists = wide[::2, ::-2].T, lists_of(2, "common", 3)
+    expected, _ = NUMPY.nearest_by_class(z.copy(), classes, lists)
+    assert np.array_equal(native.nearest_by_class(z, classes, lists)[0], expected)
+
+
+def test_distances_do_not_cancel(native: Engine) -> None:
     """Rows that nearly coincide far from the origin: from differences, so to full precision."""
-    a = np.full((1, 2), 1e8)
-    b = a + np.array([[0.5, 0.25]])
+    z = 1e8 + np.array([[0.0, 0.0], [0.5, 0.25]])
     for engine in (NUMPY, native):
-        index = np.zeros((1, 1), dtype=np.int32)
-        assert engine.paired_squared_distances(a, b, index)[0, 0] == 0.3125
+        assert engine.nearest_by_class(z, np.zeros(2, int), lists_of(1, "own", 1))[1][0] == 0.3125
+
+
+def test_distances_that_overflow_have_rows(native: Engine) -> None:
+    """Every list is full, whatever is nearest among what cannot be told apart."""
+    z = 1e200 * np.random.default_rng(0).normal(size=(600, 2))
+    rows, _ = native.nearest_by_class(z, np.arange(600) % 2, lists_of(2, "common", 4))
+    assert (rows >= 0).all()
 
 
 # --- wrong shapes
@@ -277,13 +347,24 @@ WRONG: dict[str, Callable[[Engine], Any]] = {
         np.zeros((3, 5)), np.zeros((2, 1), dtype=np.int32), np.ones((2, 3))
     ),
     "no factors": lambda e: e.term_moments(np.zeros((3, 5)), np.zeros((2, 0), dtype=np.int32)),
-    "k too large": lambda e: e.smallest(np.zeros((2, 3)), 4),
-    "k zero": lambda e: e.smallest(np.zeros((2, 3)), 0),
-    "columns differ": lambda e: e.paired_squared_distances(
-        np.zeros((2, 3)), np.zeros((2, 4)), np.zeros((2, 1), dtype=np.int32)
+    "columns differ": lambda e: e.nearest(np.zeros((20, 3)), np.zeros((20, 4)), 2),
+    "no neighbour": lambda e: e.nearest_by_class(
+        np.zeros((20, 3)), np.zeros(20, int), NeighborLists(np.zeros((1, 1), np.int32), (0,))
     ),
-    "index rows": lambda e: e.paired_squared_distances(
-        np.zeros((2, 3)), np.zeros((2, 3)), np.zeros((3, 1), dtype=np.int32)
+    "no such class": lambda e: e.nearest_by_class(
+        np.zeros((20, 3)), np.ones(20, int), NeighborLists(np.zeros((1, 1), np.int32), (1,))
+    ),
+    "no such list": lambda e: e.nearest_by_class(
+        np.zeros((20, 3)), np.zeros(20, int), NeighborLists(np.ones((1, 1), np.int32), (1,))
+    ),
+    "classes": lambda e: e.nearest_by_class(
+        np.zeros((20, 3)), np.zeros(19, int), NeighborLists(np.zeros((1, 1), np.int32), (1,))
+    ),
+    "previous": lambda e: e.nearest_by_class(
+        np.zeros((20, 3)),
+        np.zeros(20, int),
+        NeighborLists(np.zeros((1, 1), np.int32), (1,)),
+        np.zeros((20, 2), np.int32),
     ),
 }
 
@@ -298,13 +379,13 @@ def test_wrong_shapes_are_refused(native: Engine, name: str) -> None:
 @pytest.mark.parametrize(
     ("kernel", "shapes"),
     [
-        ("margins", ((5, 2), "same", "other", (4,))),
-        ("column_margins", ((5, 2), "same", "other", (5, 3))),
-        ("laplacian", ((5, 2), (5,), "same", "other", (5, 1))),
-        ("edge_shares", ((5, 1), (5,), "same", "other", (4, 1))),
-        ("term_moments", ((3, 5), "factors", (2, 3))),
-        ("term_columns", ((3, 5), "factors", (2, 2), (4, 2))),
-        ("paired_squared_distances", ((5, 2), (5, 2), "same", (5, 2))),
+        ("margins", ((5, 2), "same", "other", 1, (4,))),
+        ("column_margins", ((5, 2), "same", "other", 1, (5, 3))),
+        ("laplacian", ((5, 2), (5,), "same", "other", 1, (5, 1))),
+        ("edge_shares", ((5, 1), (5,), "same", "other", 1, (4, 1))),
+        ("term_moments", ((3, 5), "factors", 1, (2, 3))),
+        ("term_columns", ((3, 5), "factors", (2, 2), 1, (4, 2))),
+        ("pull_back", ((3, 5), "factors", (2, 2), (5, 1), 1, (1, 3))),
     ],
 )
 def test_wrong_outputs_are_refused(kernel: str, shapes: tuple[Any, ...]) -> None:
@@ -312,29 +393,15 @@ def test_wrong_outputs_are_refused(kernel: str, shapes: tuple[Any, ...]) -> None
     from metricboost.engines import _native
 
     rows = {"same": (5, 1), "other": (5, 1), "factors": (2, 1)}
-    args = [
-        np.zeros(rows[shape], dtype=np.int32) if isinstance(shape, str) else np.zeros(shape)
-        for shape in shapes
-    ]
+
+    def argument(shape: Any) -> Any:
+        if isinstance(shape, str):
+            return np.zeros(rows[shape], dtype=np.int32)
+        return shape if isinstance(shape, int) else np.zeros(shape)
+
+    args = [argument(shape) for shape in shapes]
     with pytest.raises(ValueError, match=r"out|index|moments"):
         getattr(_native, kernel)(*args)
-
-
-NOT_A_NUMBER = """
-import numpy as np
-from metricboost.engines import get_engine
-d = np.full((2, 300), np.nan)
-d[1, 7] = 0.0
-found = get_engine("native").smallest(d, 3)
-assert ((found >= 0) & (found < 300)).all(), found
-assert found[1, 0] == 7
-"""
-
-
-def test_smallest_survives_distances_that_are_not_numbers() -> None:
-    """Tables of 1e155 and more, taken as given, have distances of inf - inf."""
-    done = subprocess.run([sys.executable, "-c", NOT_A_NUMBER], check=False, capture_output=True)
-    assert done.returncode == 0
 
 
 # --- whole fits
@@ -510,15 +577,6 @@ def test_a_fit_is_repeatable_to_the_last_bit(engine: str) -> None:
         np.array_equal(s.xi, t.xi) and (s.weight, s.loss) == (t.weight, t.loss)
         for s, t in zip(a.path.steps, b.path.steps, strict=True)
     )
-
-
-def test_engines_give_the_same_neighbours() -> None:
-    """Exact search over several blocks of rows, repeated rows among them."""
-    rng = np.random.default_rng(6)
-    X = rng.normal(size=(700, 4))[rng.integers(0, 400, 700)]
-    found = [nearest(get_engine(e), X, X, 6, np.arange(700)) for e in ("numpy", "native")]
-    assert np.array_equal(found[0][0], found[1][0])
-    assert close(found[0][1], found[1][1])
 
 
 def test_draws_do_not_depend_on_the_engine() -> None:

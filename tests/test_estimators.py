@@ -6,14 +6,17 @@ import doctest
 
 import numpy as np
 import pytest
+from joblib import Parallel, delayed, effective_n_jobs
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
+from threadpoolctl import threadpool_limits
 
 from metricboost import SDist, SDistClassifier, SparseMetric
 from metricboost.datasets import make_double_ring, make_madelon, make_xor
 from metricboost.engines import native_available
 from metricboost.estimators import _classifier, _options, _sdist
+from metricboost.estimators._workers import workers
 from metricboost.inspection import ScreenedPairs
 from metricboost.selection.calibration import calibrate
 from metricboost.selection.readouts import Margin
@@ -849,3 +852,36 @@ def test_the_share_of_a_start_that_nothing_was_added_to():
         assert model.start_share_ == 1.0
         W = model.metric_.matrix()
         assert_allclose(W, W[0, 0] * np.eye(5))
+
+
+# --- processes and threads
+
+
+@pytest.mark.parametrize(
+    ("n_jobs", "size", "tasks", "expected"),
+    [
+        (1, 100, 5, (1, 1)),
+        (3, 100, 5, (3, 1)),
+        (3, 100, 2, (2, 1)),
+        (3, 100, 1, (1, 3)),
+        (3, 2**25, 5, (1, 3)),
+    ],
+)
+def test_processes_or_threads(n_jobs, size, tasks, expected):
+    """Either, never both: together they would be more than was asked for."""
+    shared = workers(n_jobs, size, tasks)
+    assert (shared.processes, shared.threads) == expected
+
+
+@pytest.mark.parametrize("limit", [1, 2])
+def test_threads_are_those_that_blas_may_have(limit):
+    with threadpool_limits(limit, user_api="blas"):
+        assert workers(None, 2**25, 5).threads == limit
+
+
+def test_workers_of_joblib_are_not_oversubscribed():
+    """Inside a worker fits get the threads that joblib leaves to it."""
+    inside = Parallel(2)(delayed(workers)(None, 2**25, 5) for _ in range(2))
+    cores = effective_n_jobs(-1)
+    assert all(shared.processes == 1 for shared in inside)
+    assert sum(shared.threads for shared in inside) <= max(cores, 2)

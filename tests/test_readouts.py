@@ -29,6 +29,7 @@ from metricboost.selection.readouts import (
     Training,
     Votes,
     evidence,
+    in_span,
     median_squared,
 )
 
@@ -530,3 +531,15 @@ def test_mixture_of_few_rows_has_few_components(n_rows: int) -> None:
     training = Training(rows, labels, np.ones(len(rows)), 2)
     values = found(training, rows[:n_rows], Mixture(0.95, 16))
     assert_array_equal(values.argmax(axis=1), 0)
+
+
+def test_rows_in_their_span_keep_all_distances() -> None:
+    """Also to queries outside of it; where columns are few, nothing changes."""
+    rng = np.random.default_rng(0)
+    rows, queries = rng.normal(size=(12, 40)) + 5, rng.normal(size=(7, 40))
+    rows[3] = rows[4]
+    a, b = in_span(rows, queries)
+    assert a.shape[1] == b.shape[1] <= 12
+    assert np.allclose(cdist(b, a), cdist(queries, rows), rtol=1e-10, atol=0)
+    assert np.allclose(cdist(a, a), cdist(rows, rows), rtol=1e-10, atol=1e-6)
+    assert np.array_equal(in_span(rows[:, :5], queries[:, :5])[1], queries[:, :5])

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
 Float = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int32]
 Index = npt.NDArray[np.intp]
+#: A table as it was given: float32 or float64 in any layout, or a scipy sparse matrix.
+Data = Any

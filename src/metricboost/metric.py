@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ._typing import Float, Index
+from ._blocks import is_sparse, row_blocks
+from ._typing import Data, Float, Index
 from .imputation import Imputation, indicator_name
 
 if TYPE_CHECKING:
@@ -226,10 +227,22 @@ class SparseMetric:
         -------
         ndarray of shape (n_samples, n_terms)
         """
-        features = self._products(self._checked(X))
+        table = self._checked(X)
+        features = np.empty((table.shape[0], len(self.columns)))
+        for part, block in row_blocks(table):
+            features[part] = self._block_features(block)
+        return features
+
+    def _block_features(self, block: Float) -> Float:
+        """The standardised terms of some rows."""
+        features = self._products(self._extended(block))
         features -= self.term_center
         features /= self.term_scale
         return features
+
+    def _extended(self, block: Float) -> Float:
+        """Some rows, imputed, with the indicators of the metric's imputation."""
+        return block if self.imputation is None else self.imputation.apply(block)
 
     def _products(self, X: Float) -> Float:
         """The products of standardised columns: factor by factor, for all terms at once."""
@@ -251,26 +264,35 @@ class SparseMetric:
             np.clip(standard, -self.clip, self.clip, out=standard)
         return standard
 
-    def _checked(self, X: Any) -> Float:
-        """X as floats; with an imputation, the extended table."""
-        X = np.asarray(X, dtype=np.float64)
+    def _checked(self, X: Any) -> Data:
+        """X as a table of the right width; numbers of other types become float64."""
+        if not is_sparse(X):
+            X = np.asarray(X)
+            X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
         if X.ndim != 2 or X.shape[1] != self.n_features:
             raise ValueError(
                 f"X has shape {X.shape}, but this metric was learned on {self.n_features} columns."
             )
-        result: Float = X if self.imputation is None else self.imputation.apply(X)
-        return result
+        return X
 
     def transform(self, X: npt.ArrayLike) -> Float:
         """The embedding: Euclidean distances between its rows are distances under the metric."""
-        features = self.term_features(X)
-        factored: Float = features @ self.components.T
+        return self.embedded(self._checked(X))
+
+    def embedded(self, X: Data, rows: Index | None = None) -> Float:
+        """The embedding of a table's rows, or of some of them, block by block."""
+        n = X.shape[0] if rows is None else len(rows)
         weighted = np.flatnonzero(self.diagonal)
-        if not len(weighted):
-            return factored
-        alone = np.take(features, weighted, axis=1)
-        alone *= np.sqrt(self.diagonal[weighted])
-        return np.hstack([factored, alone])
+        n_factored = len(self.components)
+        result = np.empty((n, n_factored + len(weighted)))
+        for part, block in row_blocks(X, rows):
+            features = self._block_features(block)
+            np.matmul(features, self.components.T, out=result[part, :n_factored])
+            if len(weighted):
+                alone = np.take(features, weighted, axis=1)
+                alone *= np.sqrt(self.diagonal[weighted])
+                result[part, n_factored:] = alone
+        return result
 
     def pair_distance(self, X: npt.ArrayLike, Y: npt.ArrayLike) -> Float:
         """The distance (not its square) between row i of X and row i of Y."""
@@ -347,10 +369,10 @@ class SparseMetric:
         """
         if max_rows < 2:
             raise ValueError(f"max_rows={max_rows}, but a distance needs at least 2 rows.")
-        X = np.asarray(X, dtype=np.float64)
-        if len(X) > max_rows:
-            X = X[np.linspace(0, len(X) - 1, max_rows).round().astype(np.intp)]
-        return _median_gamma(self.transform(X))
+        table, rows = self._checked(X), None
+        if table.shape[0] > max_rows:
+            rows = np.linspace(0, table.shape[0] - 1, max_rows).round().astype(np.intp)
+        return _median_gamma(self.embedded(table, rows))
 
     def importances(self) -> Float:
         """Share of every column in the metric: sums to 1, exact zeros for what is unused.

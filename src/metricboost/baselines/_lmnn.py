@@ -25,7 +25,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._typing import Float, Index
 from ..boosting.classes import members
-from ..boosting.neighborhoods import affordable_neighbors, nearest, nearest_of_the_same
+from ..boosting.neighborhoods import affordable_neighbors, nearest_of_the_same
 from ..engines import Engine, get_engine
 from ._base import LinearMetricLearner, Solution, first_factor, rooted, rooted_factor
 from ._convex import TracePenalty, minimise_over_cone
@@ -304,7 +304,7 @@ class _Search:
         """More and more neighbours of the rows all of whose neighbours so far are within."""
         parts, k = [_no_pairs()], FIRST
         while len(own):
-            found, squared = nearest(self.engine, E[own], E[rest], k)
+            found, squared = self.engine.nearest(E[own], E[rest], k)
             limit = radius[own][:, None]
             inside = squared <= limit if or_equal else squared < limit
             unsure = inside.all(axis=1) & (found.shape[1] < len(rest))

@@ -11,9 +11,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from .._typing import Float, Index
-from ..engines import Engine
+from ..engines import Engine, NeighborLists
 from .classes import members
-from .neighborhoods import nearest
 
 #: Numbers of neighbours to choose from by the leave-one-out error.
 NEIGHBOR_CHOICES = (3, 5, 10, 20)
@@ -62,21 +61,19 @@ def _class_distances(
     engine: Engine, training: Float, labels: Index, ks: Sequence[int], queries: Float | None
 ) -> Float:
     """Mean squared distances to the k nearest rows of every class."""
-    columns = []
-    for c, group in enumerate(members(labels)):
-        rows = training[group]
-        if queries is not None:
-            mean = _first_means(nearest(engine, queries, rows, max(ks))[1], ks)
-        else:
-            mean = np.empty((len(training), len(ks)))
-            itself = np.arange(len(rows))
-            mean[group] = _first_means(nearest(engine, rows, rows, max(ks), itself)[1], ks)
-            rest = labels != c
-            mean[rest] = _first_means(nearest(engine, training[rest], rows, max(ks))[1], ks)
-        columns.append(mean)
-    return np.stack(columns, axis=1)
+    groups, k = members(labels), max(ks)
+    if queries is not None:
+        found = [engine.nearest(queries, training[group], k)[1] for group in groups]
+        return np.stack([_first_means(squared, ks) for squared in found], axis=1)
+    sizes = tuple(min(k, len(group)) for group in groups)
+    slots = np.tile(np.arange(len(groups), dtype=np.int32), (len(groups), 1))
+    squared = engine.nearest_by_class(training, labels, NeighborLists(slots, sizes))[1]
+    parts = np.split(squared, np.cumsum(sizes)[:-1], axis=1)
+    return np.stack([_first_means(part, ks) for part in parts], axis=1)
 
 
 def _first_means(values: Float, ks: Sequence[int]) -> Float:
     """Means over the first k columns; over all where there are fewer."""
-    return np.stack([values[:, :k].mean(axis=1) for k in ks], axis=1)
+    known = np.isfinite(values)
+    values = np.where(known, values, 0.0)
+    return np.stack([values[:, :k].sum(axis=1) / known[:, :k].sum(axis=1) for k in ks], axis=1)

@@ -20,7 +20,7 @@ class Embedding:
 
     def __init__(self, candidates: Candidates, start: Factor) -> None:
         self._columns = [candidates.columns(start.index) @ start.matrix] if len(start.index) else []
-        self._n_rows = len(candidates.X)
+        self._n_rows = candidates.n_rows
 
     def __len__(self) -> int:
         return sum(block.shape[1] for block in self._columns)

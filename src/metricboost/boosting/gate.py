@@ -19,9 +19,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._rounding import to_twelve_digits
 from .._typing import Float, Index
 from .graph import QuadraticForm, SignedGraph
-from .rounding import to_twelve_digits
 from .sparse_eigen import leading_eigenvector
 
 

@@ -16,7 +16,7 @@ from typing import Protocol
 import numpy as np
 
 from .._typing import Float, Index
-from ..engines import NeighborGraph
+from .neighborhoods import Neighborhoods
 from .storage import KeptColumns
 from .terms import Candidates
 
@@ -24,6 +24,13 @@ from .terms import Candidates
 SMALL_TABLE = 64
 #: Panels up to this size form A once it is applied; beyond, it stays a product of two factors.
 DENSE_PANEL = 1024
+#: Margins of columns are computed for this many candidates at a time, or for as many as have so
+#: many numbers.
+BLOCK, BLOCK_NUMBERS = 64, 2**18
+#: They are kept up to this size, or that of the table.
+KEPT_BYTES = 2**27
+#: In float32 for tables with more numbers: they choose where the power method starts, no more.
+DOUBLE_MARGINS = 2**24
 
 
 class QuadraticForm(Protocol):
@@ -79,10 +86,11 @@ class PanelForm:
 class SignedGraph:
     """The neighbour graph of the training rows, over the candidate terms."""
 
-    def __init__(self, candidates: Candidates, graph: NeighborGraph) -> None:
+    def __init__(self, candidates: Candidates, neighborhoods: Neighborhoods) -> None:
         self.candidates = candidates
-        self.graph = graph
-        self._column_margins: dict[int, KeptColumns] = {}
+        self.neighborhoods = neighborhoods
+        self.graph = candidates.engine.graph(neighborhoods.same, neighborhoods.other)
+        self._margins = _kept_margins(candidates)
 
     def margins(self, embedding: Float) -> Float:
         """``m_i`` of every row under the metric that gives this embedding."""
@@ -104,22 +112,29 @@ class SignedGraph:
         """The diagonal of A over all candidates.
 
         ``A_cc = sum_i u_i (D_i)_cc``, and ``(D_i)_cc`` is fixed between two refreshes: it is
-        computed once for the columns that are kept, O(n p) numbers.
+        computed once for the candidates there is room for.
         """
-        parts = []
-        for number, block in enumerate(self.candidates.blocks()):
-            parts.append(self._margins_of(number, block).T @ weight)
-        return np.concatenate(parts)
+        kept, block = self._margins, max(BLOCK, BLOCK_NUMBERS // self.candidates.n_rows)
+        kept.reserve(len(self.candidates))
+        while kept.size < len(self.candidates) and kept.room_left:
+            kept.add(self._margins_of(kept.size, min(block, kept.room_left)))
+        parts = [kept.columns.T @ weight.astype(kept.dtype, copy=False)]
+        for start in range(kept.size, len(self.candidates), block):
+            parts.append(self._margins_of(start, block).T @ weight)
+        return np.concatenate(parts).astype(np.float64, copy=False)
 
-    def _margins_of(self, number: int, block: Float) -> Float:
-        """Column margins of one block of candidates; blocks 0 and 1 are kept, and 1 may grow."""
-        if number > 1:
-            return self.graph.column_margins(block)
-        known = self._column_margins.setdefault(number, KeptColumns(len(block), block.shape[1]))
-        if known.size < block.shape[1]:
-            known.extend_room(block.shape[1])
-            known.add(self.graph.column_margins(block[:, known.size :]))
-        return known.columns
+    def _margins_of(self, start: int, size: int) -> Float:
+        """Column margins of some candidates after others."""
+        index = np.arange(start, min(start + size, len(self.candidates)))
+        return self.graph.column_margins(self.candidates.columns(index), self._margins.dtype)
+
+
+def _kept_margins(candidates: Candidates) -> KeptColumns:
+    """Room for as many margins as the table has bytes, or 128 MiB; in float32 where it is large."""
+    n, p = candidates.n_rows, candidates.n_columns
+    dtype = np.float64 if n * p <= DOUBLE_MARGINS else np.float32
+    bytes_each = n * np.dtype(dtype).itemsize
+    return KeptColumns(n, max(8 * n * p, KEPT_BYTES) // bytes_each, dtype)
 
 
 class LaplacianForm:

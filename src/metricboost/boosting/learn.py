@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from .._typing import Float, Index
+from .._typing import Data, Float, Index
 from ..engines import Engine
 from ..metric import SparseMetric
 from .loop import BoostingOptions, Watch, boost
@@ -65,19 +65,27 @@ class Learned:
 
 
 def learn(
-    X: Float,
+    X: Data,
     labels: Index,
     sample_weight: Float,
     engine: Engine,
     options: LearningOptions,
     watch: Watch | None = None,
+    rows: Index | None = None,
 ) -> Learned:
-    """Learn a metric that sets the classes apart; ``labels`` are their numbers from 0 on."""
-    scaling = informed(table_scaling(X, options), X, labels)
+    """Learn a metric that sets the classes apart; ``labels`` are their numbers from 0 on.
+
+    From all rows, or from those numbered, to which the labels and weights belong.
+    """
+    scaling = informed(table_scaling(X, options, rows), X, labels, rows)
     if not len(scaling.kept):
         raise ValueError("All columns are constant: there is nothing to learn a distance from.")
     candidates = Candidates(
-        scaling.apply(X), engine, options.max_degree, len(scaling.plain), options.max_candidates
+        scaling.transposed(X, rows),
+        engine,
+        options.max_degree,
+        len(scaling.plain),
+        options.max_candidates,
     )
     start = start_factor(candidates, scaling, options.init)
     screening = _screened(candidates, labels, options)
@@ -91,13 +99,13 @@ def learn(
         factor = Factor.identity(len(terms))
     learned = Learned(path, terms, moments, scaling, screening, best, factor)
     if best > 0 and options.prune is not None:
-        return _pruned(learned, X, labels, engine, options.prune)
+        return _pruned(learned, X, rows, labels, engine, options.prune)
     return learned
 
 
-def table_scaling(X: Float, options: LearningOptions) -> Scaling:
+def table_scaling(X: Data, options: LearningOptions, rows: Index | None = None) -> Scaling:
     """The constants of a table's columns, or of a given metric where it has them."""
-    scaling = Scaling.of(X, options.standardize, options.clip, options.n_indicators)
+    scaling = Scaling.of(X, options.standardize, options.clip, options.n_indicators, rows)
     return start_scaling(scaling, options.init)
 
 
@@ -109,11 +117,12 @@ def _screened(candidates: Candidates, labels: Index, options: LearningOptions) -
     n_pairs = candidates.n_columns if auto else int(options.screen_pairs)
     gated = options.boosting.oob_gate is not None and labels.max() == 1
     screening = screen_pairs(
-        candidates.X,
+        candidates.Xt.T,
         labels,
         n_pairs,
         BUDGET if auto else np.inf,
         margin=MARGIN_BEFORE_GATE if gated else MARGIN,
+        threads=candidates.engine.threads,
     )
     candidates.add_useful(screening.pairs)
     return screening
@@ -137,7 +146,8 @@ def _renumbered(step: Step, used: Index) -> Step:
 
 def _pruned(
     learned: Learned,
-    X: Float,
+    X: Data,
+    rows: Index | None,
     labels: Index,
     engine: Engine,
     prune: int | Literal["auto"],
@@ -150,5 +160,5 @@ def _pruned(
     pruned = keep_only(factor, terms, kept)
     if len(pruned.index) == len(factor.index):
         return learned
-    before, after = (learned.metric(f, None).transform(X) for f in (factor, pruned))
+    before, after = (learned.metric(f, None).embedded(X, rows) for f in (factor, pruned))
     return learned if harms(engine, before, after, labels) else replace(learned, factor=pruned)

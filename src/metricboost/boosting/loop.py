@@ -18,7 +18,7 @@ from .embedding import Embedding, Selected
 from .gate import trimmed
 from .graph import QuadraticForm, SignedGraph
 from .line_search import step_weight
-from .neighborhoods import Multiclass, class_neighborhoods
+from .neighborhoods import Multiclass, Neighborhoods, class_neighborhoods
 from .path import Factor, Path, Step
 from .sparse_eigen import sparse_eigenvector
 from .terms import Candidates
@@ -74,7 +74,9 @@ def boost(
             candidates.expand(support.tolist(), selected.add(support))
             refresh = _due(options.refresh_every, len(path) + 1)
             if refresh:
-                graph, margins = _neighbors(candidates, labels, embedding, selected, options)
+                graph, margins = _neighbors(
+                    candidates, labels, embedding, selected, options, graph.neighborhoods
+                )
             loss = _loss(margins, sample_weight)
             path.steps.append(
                 Step(attempt, support, xi, w, loss, refresh, len(selected), len(candidates))
@@ -92,13 +94,14 @@ def _neighbors(
     embedding: Embedding,
     selected: Selected,
     options: BoostingOptions,
+    previous: Neighborhoods | None = None,
 ) -> tuple[SignedGraph, Float]:
     """The neighbours under W, Euclidean ones where it is still zero, and the margins under W."""
     rows = embedding.columns(len(selected))
-    place = rows if rows.shape[1] else candidates.X[:, : candidates.n_plain]
+    place = rows if rows.shape[1] else candidates.plain()
     k, multiclass = options.n_neighbors, options.multiclass
-    found = class_neighborhoods(candidates.engine, place, labels, k, multiclass)
-    graph = SignedGraph(candidates, candidates.engine.graph(found.same, found.other))
+    found = class_neighborhoods(candidates.engine, place, labels, k, multiclass, previous)
+    graph = SignedGraph(candidates, found)
     return graph, graph.margins(rows)
 
 

@@ -21,26 +21,15 @@ proposals (for K = 2 both are the above):
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from .._typing import Float, Index, Rows
-from ..engines import Engine
-from .classes import members
-from .rounding import to_twelve_digits
+from ..engines import Engine, NeighborLists
 
 Multiclass = Literal["common", "coded"]
-
-#: Rows are searched in fixed blocks: results do not depend on memory or threads.
-BLOCK = 512
-#: Candidates kept beyond k and ranked again by exact distances: products of embeddings round,
-#: so the order of near-equal distances is only settled by differences. Where more than these are
-#: as near as the k-th, all that are are ranked.
-SPARE = 8
 
 
 @dataclass(frozen=True)
@@ -68,117 +57,37 @@ def affordable_neighbors(
 
 
 def class_neighborhoods(
-    engine: Engine, embedding: Float, labels: Index, k: int, multiclass: Multiclass = "common"
+    engine: Engine,
+    embedding: Float,
+    labels: Index,
+    k: int,
+    multiclass: Multiclass = "common",
+    previous: Neighborhoods | None = None,
 ) -> Neighborhoods:
-    """The nearest rows of each class for every training row; a row is never its own neighbour."""
+    """The nearest rows of each class for every training row; a row is never its own neighbour.
+
+    Those of an earlier metric make the search faster, and no difference to what it finds.
+    """
+    lists = _training_lists(labels, k, multiclass)
+    known = None if previous is None else np.hstack([previous.same, previous.other])
+    rows, _ = engine.nearest_by_class(embedding, labels, lists, known)
+    k_same = lists.sizes[0]
+    return Neighborhoods(rows[:, :k_same].copy(), rows[:, k_same:].copy())
+
+
+def _training_lists(labels: Index, k: int, multiclass: Multiclass) -> NeighborLists:
+    """The own class first, then all others in one list, or in one each."""
     k_same, k_other = affordable_neighbors(labels, k, multiclass)
-    search = _of_each_class if multiclass == "coded" else _of_the_rest
-    return Neighborhoods(
-        nearest_of_the_same(engine, embedding, labels, k_same),
-        search(engine, embedding, labels, k_other),
-    )
+    c = np.arange(int(labels.max()) + 1, dtype=np.int32)
+    if multiclass == "common":
+        return NeighborLists((c[:, None] != c).astype(np.int32), (k_same, k_other))
+    place = 1 + c - (c > c[:, None])  # a row has no place for its own class
+    slots = np.where(c[:, None] == c, 0, place).astype(np.int32)
+    return NeighborLists(slots, (k_same, *[k_other] * (len(c) - 1)))
 
 
 def nearest_of_the_same(engine: Engine, embedding: Float, labels: Index, k: int) -> Rows:
     """The k nearest rows of the own class."""
-    same = np.empty((len(labels), k), dtype=np.int32)
-    for own in members(labels):
-        rows = embedding[own]
-        same[own] = own[nearest(engine, rows, rows, k, itself=np.arange(len(own)))[0]]
-    return same
-
-
-def _of_the_rest(engine: Engine, embedding: Float, labels: Index, k: int) -> Rows:
-    """The k nearest of all rows of other classes: one search a class, against its complement."""
-    other = np.empty((len(labels), k), dtype=np.int32)
-    for c, own in enumerate(members(labels)):
-        rest = np.flatnonzero(labels != c)
-        other[own] = rest[nearest(engine, embedding[own], embedding[rest], k)[0]]
-    return other
-
-
-def _of_each_class(engine: Engine, embedding: Float, labels: Index, k: int) -> Rows:
-    """The k nearest of each other class: one search a class, by all rows that are not of it."""
-    groups = members(labels)
-    other = np.empty((len(labels), len(groups) - 1, k), dtype=np.int32)
-    for c, group in enumerate(groups):
-        rest = np.flatnonzero(labels != c)
-        place = c - (labels[rest] < c)  # a row has no place for its own class
-        other[rest, place] = group[nearest(engine, embedding[rest], embedding[group], k)[0]]
-    return other.reshape(len(labels), -1)
-
-
-def nearest(
-    engine: Engine, queries: Float, references: Float, k: int, itself: Index | None = None
-) -> tuple[Rows, Float]:
-    """The k nearest references of every query, in order, and their squared distances.
-
-    Exact; ties are broken by the reference's number. ``itself[i]`` is the reference that query i
-    is, and is left out. Where there are fewer references, all of them.
-    """
-    k = min(k, len(references) - (itself is not None))
-    center = references.mean(axis=0)
-    q, r = np.ascontiguousarray(queries), np.ascontiguousarray(references)
-    search = _Search(engine, r, r - center, k)
-    rows = np.empty((len(q), k), dtype=np.int32)
-    distances = np.empty((len(q), k))
-
-    def fill(start: int) -> None:
-        part = slice(start, start + BLOCK)
-        omit = None if itself is None else itself[part]
-        rows[part], distances[part] = search(q[part], q[part] - center, omit)
-
-    _for_each(fill, range(0, len(q), BLOCK), engine.threads)
-    return rows, distances
-
-
-def _for_each(run: Callable[[int], None], starts: range, threads: int) -> None:
-    """Blocks write apart from each other, so their order does not matter."""
-    if threads == 1 or len(starts) < 2:
-        for start in starts:
-            run(start)
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(run, starts))
-
-
-class _Search:
-    """Exact search: rough distances by a matrix product, those near the k-th again exactly."""
-
-    def __init__(self, engine: Engine, references: Float, centred: Float, k: int) -> None:
-        self._engine = engine
-        self._references = references
-        self._centred = centred
-        self._norms = np.einsum("ij,ij->i", centred, centred)
-        self._k = k
-
-    def __call__(self, q: Float, centred: Float, omit: Index | None) -> tuple[Rows, Float]:
-        rough = (-2 * centred) @ self._centred.T  # |q|^2 does not change the order along a row
-        rough += self._norms
-        available = len(self._references)
-        if omit is not None:
-            rough[np.arange(len(q)), omit] = np.inf
-            available -= 1
-        found = self._engine.smallest(rough, min(self._k + SPARE, available))
-        rows, distances = self._ranked(q, np.sort(found, axis=1))
-        if found.shape[1] < available:
-            bar, doubtful = self._doubtful(rough, found, centred)
-            for i in doubtful:
-                near = np.flatnonzero(rough[i] <= bar[i]).astype(np.int32)
-                rows[i], distances[i] = self._ranked(q[[i]], near[None, :])
-        return rows, distances
-
-    def _doubtful(self, rough: Float, found: Rows, centred: Float) -> tuple[Float, Index]:
-        """How near the k-th may be, to rounding; queries whose last spare candidate is as near."""
-        ends = np.take_along_axis(rough, found[:, [self._k - 1, -1]], 1)
-        size = np.sqrt(np.einsum("ij,ij->i", centred, centred)) + np.sqrt(self._norms.max())
-        # Twelve digits count as a tie, and the product has its own rounding on top.
-        error = (2.0**-35 + 4 * (centred.shape[1] + 2) * np.finfo(float).eps) * size**2
-        bar = ends[:, 0] + error
-        return bar, np.flatnonzero(~(ends[:, 1] > bar))
-
-    def _ranked(self, q: Float, candidates: Rows) -> tuple[Rows, Float]:
-        """The k nearest of the candidates, which are in order of their numbers."""
-        exact = self._engine.paired_squared_distances(q, self._references, candidates)
-        order = np.argsort(to_twelve_digits(exact), axis=1, kind="stable")[:, : self._k]
-        return np.take_along_axis(candidates, order, 1), np.take_along_axis(exact, order, 1)
+    n_classes = int(labels.max()) + 1
+    slots = np.where(np.eye(n_classes, dtype=bool), 0, -1).astype(np.int32)
+    return engine.nearest_by_class(embedding, labels, NeighborLists(slots, (k,)))[0]

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import chi2_contingency
 
-from .._typing import Float, Index
+from .._blocks import column_panels, dense
+from .._typing import Data, Float, Index
 
 #: A deviation below this share of the column's size is rounding: the column is constant.
 CONSTANT = 1e-13
@@ -39,18 +40,19 @@ class Scaling:
 
     @classmethod
     def of(
-        cls, X: Float, standardize: bool, clip: float | None = None, n_indicators: int = 0
+        cls,
+        X: Data,
+        standardize: bool,
+        clip: float | None = None,
+        n_indicators: int = 0,
+        rows: Index | None = None,
     ) -> Scaling:
-        size = np.abs(X).max(axis=0)
-        safe = np.where(size > 0, size, 1.0)
-        unit = X / safe  # squares of 1e150 overflow, those of numbers up to 1 do not
-        mean, deviation = unit.mean(axis=0), unit.std(axis=0)
-        varies = (deviation > CONSTANT) & (X.max(axis=0) > X.min(axis=0))
+        """The constants of all rows, or of some."""
+        panels = [_panel_constants(panel) for _, panel in column_panels(X, rows)]
+        center, scale, varies = (np.concatenate(part) for part in zip(*panels))
         if not standardize:
-            center, scale = np.zeros(X.shape[1]), np.ones(X.shape[1])
-            return cls(center, scale, np.flatnonzero(varies), None, n_indicators)
-        scale = np.where(varies, deviation * safe, 1.0)
-        return cls(mean * safe, scale, np.flatnonzero(varies), clip, n_indicators)
+            center, scale, clip = np.zeros(X.shape[1]), np.ones(X.shape[1]), None
+        return cls(center, scale, np.flatnonzero(varies), clip, n_indicators)
 
     @property
     def plain(self) -> Index:
@@ -61,14 +63,46 @@ class Scaling:
         plain = self.kept[self.kept < len(self.center) - self.n_indicators]
         return plain if len(plain) else self.kept
 
-    def apply(self, X: Float) -> Float:
-        """The columns that vary, scaled and clipped, C order."""
-        kept = self.kept
-        scaled = np.ascontiguousarray((X[:, kept] - self.center[kept]) / self.scale[kept])
+    def transposed(self, X: Data, rows: Index | None = None) -> Float:
+        """The columns that vary, scaled and clipped, a row each: of all rows, or of some."""
+        n = X.shape[0] if rows is None else len(rows)
+        scaled = np.empty((len(self.kept), n))
+        for columns, panel in column_panels(X, rows):
+            first, last = np.searchsorted(self.kept, [columns.start, columns.stop])
+            kept = self.kept[first:last]
+            out = scaled[first:last]
+            out[:] = panel.T[kept - columns.start]
+            out -= self.center[kept, None]
+            out /= self.scale[kept, None]
         return scaled if self.clip is None else np.clip(scaled, -self.clip, self.clip, out=scaled)
 
+    def plain_variance(self, X: Data) -> float:
+        """The summed variance of the columns of the plain distance, scaled."""
+        total = 0.0
+        inside = np.zeros(len(self.center), dtype=bool)
+        inside[self.plain] = True
+        for columns, panel in column_panels(X):
+            plain = np.flatnonzero(inside[columns])
+            center, scale = self.center[columns][plain], self.scale[columns][plain]
+            scaled = (panel[:, plain] - center) / scale
+            if self.clip is not None:
+                np.clip(scaled, -self.clip, self.clip, out=scaled)
+            total += float(scaled.var(axis=0).sum())
+        return total
 
-def informed(scaling: Scaling, X: Float, labels: Index) -> Scaling:
+
+def _panel_constants(panel: Float) -> tuple[Float, Float, npt.NDArray[np.bool_]]:
+    """Mean and deviation of some columns, and which of them vary."""
+    low, high = panel.min(axis=0), panel.max(axis=0)
+    size = np.maximum(np.abs(low), np.abs(high))
+    safe = np.where(size > 0, size, 1.0)
+    unit = panel / safe  # squares of 1e150 overflow, those of numbers up to 1 do not
+    mean, deviation = unit.mean(axis=0), unit.std(axis=0)
+    varies = (deviation > CONSTANT) & (high > low)
+    return mean * safe, np.where(varies, deviation * safe, 1.0), varies
+
+
+def informed(scaling: Scaling, X: Data, labels: Index, rows: Index | None = None) -> Scaling:
     """Without the indicators whose rate is the same in all classes, as far as rows can tell.
 
     Values that are missing at random would add a noisy column, and its products, for every column
@@ -76,7 +110,9 @@ def informed(scaling: Scaling, X: Float, labels: Index) -> Scaling:
     """
     first = X.shape[1] - scaling.n_indicators
     marks = scaling.kept[scaling.kept >= first]
-    said = [mark for mark in marks if _p_value(X[:, mark] > 0, labels) < BY_CHANCE / len(marks)]
+    level = BY_CHANCE / max(len(marks), 1)
+    place = slice(None) if rows is None else rows
+    said = [mark for mark in marks if _p_value(dense(X[place, mark]) > 0, labels) < level]
     columns = scaling.kept[scaling.kept < first]
     kept = np.concatenate([columns, np.array(said, dtype=np.intp)])
     return replace(scaling, kept=kept) if len(kept) else scaling

@@ -16,9 +16,13 @@ freedom, that noise exceeds as often as a normal variable exceeds the one above.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import chdtri, ndtr
 
 from .._typing import Float, Index
@@ -32,9 +36,14 @@ MARGIN = 0.5
 #: of 0.21 (p 50) and 0.22 (p 500), and of 0.30 and 0.31 with the margin above.
 MARGIN_BEFORE_GATE = -0.5
 #: The most work screening does unasked, in multiply-adds per moment (n p^2).
-BUDGET = 4e10
-#: Columns of a block of the pair matrix for two classes; fewer for more, in the same memory.
-BLOCK = 256
+BUDGET = 1.6e11
+#: Columns of a tile of the pair matrix for two classes; fewer for more, so that it stays in the
+#: cache.
+TILE = 256
+#: Of so many columns all pairs are scored in float32, and again where they may be above the noise:
+#: float32 has seven digits, and a score needs three. Where more than so many of a tile's pairs
+#: may be, all of them are scored again.
+ROUGH_COLUMNS, ROUGH, FEW_ABOVE = 1000, 1e-3, 1000
 #: Of several classes one with fewer rows has no say: its moments say nothing at tails of 1e-6.
 FEW_ROWS = 8
 #: Of several classes each has a variance of its own, drawn towards the common one as if that had
@@ -42,6 +51,10 @@ FEW_ROWS = 8
 #: p(p+1)/2 pairs and K classes the largest score is then no more than that: ten classes of ten
 #: rows, 100 columns of noise, gave three false pairs a table without this and none with it.
 PRIOR_ROWS = 10
+
+
+#: A pair with its score, negated, so that the best comes first.
+Found = tuple[float, int, int]
 
 
 @dataclass(frozen=True)
@@ -60,28 +73,29 @@ def screen_pairs(
     budget: float = np.inf,
     threshold: float | None = None,
     margin: float = MARGIN,
+    threads: int = 1,
 ) -> Screening:
     """The ``n_pairs`` best pairs above the noise; ``X`` is standardised.
 
-    The noise reaches up to ``sqrt(2 log(p(p+1))) + margin``, where no threshold is given.
+    The noise reaches up to ``sqrt(2 log(p(p+1))) + margin``, where no threshold is given. Threads
+    share the blocks; BLAS should have one in each.
     """
     groups = _screened_classes(labels)
     columns = np.arange(X.shape[1])
     if X.shape[0] * X.shape[1] ** 2 > budget:
         columns = _best_columns(X, groups, int(np.sqrt(budget / X.shape[0])))
-    classes = [_centred(X[np.ix_(group, columns)]) for group in groups]
-    p, block = len(columns), max(2 * BLOCK // len(groups), 1)
+    p = len(columns)
     if threshold is None:
         threshold = float(np.sqrt(2 * np.log(p * (p + 1)))) + margin
-    threshold = _as_rare(threshold, len(groups))
-    best: list[tuple[float, int, int]] = []
-    for start in range(0, p, block):
-        score = _scores(classes, start, min(start + block, p))
-        rows, cols = np.nonzero(np.triu(score > threshold, k=start))
-        found = zip(score[rows, cols], rows + start, cols)
-        best = heapq.nsmallest(n_pairs, best + [(-s, int(a), int(b)) for s, a, b in found])
-    pairs: list[Term] = [(int(columns[a]), int(columns[b])) for _, a, b in best]
-    return Screening(pairs, [-s for s, _, _ in best], p)
+    pairs = _Pairs(
+        [X[np.ix_(group, columns)] for group in groups], _as_rare(threshold, len(groups))
+    )
+    best: list[Found] = []
+    with ThreadPoolExecutor(threads) as pool:
+        for found in pool.map(pairs.of_rows, range(0, p, pairs.tile)):
+            best = heapq.nsmallest(n_pairs, best + found)
+    terms: list[Term] = [(int(columns[a]), int(columns[b])) for _, a, b in best]
+    return Screening(terms, [-s for s, _, _ in best], p)
 
 
 def _screened_classes(labels: Index) -> list[Index]:
@@ -99,21 +113,100 @@ def _as_rare(threshold: float, n_classes: int) -> float:
     return float(np.sqrt(chdtri(n_classes - 1, tail)))
 
 
-def _centred(X: Float) -> Float:
-    result: Float = X - X.mean(axis=0)
-    return result
+class _Pairs:
+    """The columns of every class, centred, and what their products say above a bar."""
+
+    def __init__(self, tables: Sequence[Float], bar: float) -> None:
+        self._bar = bar
+        self._classes = [_Moments(X - X.mean(axis=0)) for X in tables]
+        self._p = tables[0].shape[1]
+        self.tile = max(2 * TILE // len(tables), 1)
+        self._rough: list[_Moments] | None = None
+        if len(tables) == 2 and self._p >= ROUGH_COLUMNS:
+            self._rough = [_Moments(own.X.astype(np.float32)) for own in self._classes]
+
+    def of_rows(self, start: int) -> list[Found]:
+        """Pairs of a run of columns with all from it on."""
+        rows = slice(start, min(start + self.tile, self._p))
+        found: list[Found] = []
+        for first in range(start, self._p, self.tile):
+            found += self._of_tile(rows, slice(first, min(first + self.tile, self._p)))
+        return found
+
+    def _of_tile(self, rows: slice, cols: slice) -> list[Found]:
+        if self._rough is not None:
+            a, b = _above(
+                _scores(self._rough, rows, cols, ROUGH), self._bar * (1 - ROUGH), rows, cols
+            )
+            if len(a) <= FEW_ABOVE:
+                exact = _pair_scores(self._classes, a, b)
+                return [(-s, i, j) for s, i, j in _rows(exact, a, b) if s > self._bar]
+        score = _scores(self._classes, rows, cols)
+        a, b = _above(score, self._bar, rows, cols)
+        return [(-s, i, j) for s, i, j in _rows(score[a - rows.start, b - cols.start], a, b)]
 
 
-def _scores(classes: list[Float], start: int, stop: int) -> Float:
-    """How much the moments of columns start..stop against all differ between the classes."""
-    means = np.empty((len(classes), stop - start, classes[0].shape[1]))
-    errors = np.empty(means.shape)
-    for c, X in enumerate(classes):
-        n, square = len(X), X * X
-        means[c] = X[:, start:stop].T @ X / n
-        spread = square[:, start:stop].T @ square / n - means[c] ** 2
-        errors[c] = np.maximum(spread, 0.0) / max(n - 1, 1)
-    score = _separation(means, errors, [len(X) for X in classes])
+class _Moments:
+    """One class's columns and their squares, for the moments of products."""
+
+    def __init__(self, X: npt.NDArray[Any]) -> None:
+        self.X = X
+        self._square = X * X
+
+    def of(self, rows: slice, cols: slice, rough: float) -> tuple[Float, Float]:
+        """Means of the products, and the squares of their standard errors."""
+        n = len(self.X)
+        mean = self.X[:, rows].T @ self.X[:, cols]
+        mean *= 1 / n
+        spread = self._square[:, rows].T @ self._square[:, cols]
+        spread *= (1 - rough) / n
+        spread -= mean * mean
+        np.maximum(spread, 0.0, out=spread)
+        spread *= 1 / max(n - 1, 1)
+        return mean, spread
+
+
+def _above(score: Float, bar: float, rows: slice, cols: slice) -> tuple[Index, Index]:
+    """The pairs of a tile with a score above the bar; each once."""
+    a, b = np.nonzero(score > bar)
+    a, b = a + rows.start, b + cols.start
+    return a[a <= b], b[a <= b]
+
+
+def _rows(*columns: npt.NDArray[Any]) -> Iterator[tuple[Any, ...]]:
+    return zip(*(column.tolist() for column in columns))
+
+
+def _pair_scores(classes: Sequence[_Moments], a: Index, b: Index) -> Float:
+    """The scores of single pairs."""
+    if not len(a):
+        return np.empty(0)
+    products = [own.X[:, a] * own.X[:, b] for own in classes]
+    means = np.stack([product.mean(axis=0) for product in products])
+    errors = np.stack([product.var(axis=0) / max(len(product) - 1, 1) for product in products])
+    return _known_separation(means, errors, [len(own.X) for own in classes])
+
+
+def _scores(classes: Sequence[_Moments], rows: slice, cols: slice, rough: float = 0.0) -> Float:
+    """How much the moments of a tile's products differ between the classes.
+
+    What is rough, in float32, is no smaller than what is exact, but for a share of it.
+    """
+    means, errors = zip(*(own.of(rows, cols, rough) for own in classes))
+    if rough:
+        variance = errors[0] + errors[1]
+        difference = means[0] - means[1]
+        np.maximum(variance, np.finfo(np.float32).tiny, out=variance)
+        difference *= difference
+        difference /= variance
+        rough_score: Float = np.sqrt(difference, out=difference)
+        return rough_score
+    return _known_separation(np.stack(means), np.stack(errors), [len(own.X) for own in classes])
+
+
+def _known_separation(means: Float, errors: Float, counts: list[int]) -> Float:
+    """No separation where nothing varies."""
+    score = _separation(means, errors, counts)
     score[errors.sum(axis=0) <= 1e-20] = 0.0
     return score
 
@@ -142,9 +235,10 @@ def _shrunk(errors: Float, counts: list[int]) -> Float:
 def _best_columns(X: Float, groups: list[Index], size: int) -> Index:
     """Columns that differ most in mean or spread: all that a sweep in O(n p) can see."""
     size, counts = max(size, 2), [len(group) for group in groups]
-    best = np.zeros(X.shape[1])
-    for values in (X, (X - X.mean(axis=0)) ** 2):
-        means = np.stack([values[group].mean(axis=0) for group in groups])
-        errors = np.stack([values[group].var(axis=0) / len(group) for group in groups])
+    Xt, best = X.T, np.zeros(X.shape[1])  # a row a column: it may be many
+    for values in (Xt, (Xt - Xt.mean(axis=1)[:, None]) ** 2):
+        of_class = [values[:, group] for group in groups]
+        means = np.stack([own.mean(axis=1) for own in of_class])
+        errors = np.stack([own.var(axis=1) / own.shape[1] for own in of_class])
         best = np.maximum(best, _separation(means, errors, counts))
     return np.sort(np.argsort(-best, kind="stable")[:size])

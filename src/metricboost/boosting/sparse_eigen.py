@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._rounding import largest, to_twelve_digits
 from .._typing import Float, Index
 from .graph import QuadraticForm
-from .rounding import largest, to_twelve_digits
 
 N_STARTS = 5
 MAX_ITER = 50

@@ -37,8 +37,8 @@ class GrowingRows:
 class KeptColumns:
     """Columns appended until there is no more room; those beyond it are not kept."""
 
-    def __init__(self, n_rows: int, room: int) -> None:
-        self._buffer = np.empty((n_rows, 0))
+    def __init__(self, n_rows: int, room: int, dtype: npt.DTypeLike = np.float64) -> None:
+        self._buffer = np.empty((n_rows, 0), dtype=dtype)
         self._room = room
         self.size = 0
 
@@ -50,14 +50,22 @@ class KeptColumns:
     def room_left(self) -> int:
         return self._room - self.size
 
-    def extend_room(self, room: int) -> None:
-        self._room = max(room, self._room)
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._buffer.dtype
+
+    def reserve(self, size: int) -> None:
+        """Room for so many at once, where it is known that they will come; a few more will."""
+        size = min(size, self._room)
+        if size > self._buffer.shape[1]:
+            wider = min(size + size // 8, self._room)
+            grown = np.empty((len(self._buffer), wider), dtype=self.dtype)
+            grown[:, : self.size] = self.columns
+            self._buffer = grown
 
     def add(self, columns: Float) -> None:
         size = min(self.size + columns.shape[1], self._room)
         if size > self._buffer.shape[1]:
-            grown = np.empty((len(self._buffer), min(self._room, 2 * size)))
-            grown[:, : self.size] = self.columns
-            self._buffer = grown
+            self.reserve(2 * size)
         self._buffer[:, self.size : size] = columns[:, : size - self.size]
         self.size = size

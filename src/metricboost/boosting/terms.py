@@ -10,24 +10,23 @@ computed only when it is needed. A product is standardised with its training mea
 from __future__ import annotations
 
 import sys
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from .._typing import Float, Index, Rows
 from ..engines import Engine
-from .storage import GrowingRows, KeptColumns
+from .storage import GrowingRows
 
 Term = tuple[int, ...]
 
-#: Products are made this many at a time, so memory stays O(n p).
+#: Moments are computed for this many terms at a time.
 BLOCK = 256
-#: Products are kept, once computed, up to this size, or as many as there are columns.
-KEPT_BYTES = 2**27
 
 
 class Candidates:
-    """The candidate terms, in order, over the standardised columns ``X``.
+    """The candidate terms, in order, over the standardised columns, the rows of ``Xt``.
 
     The engine computes columns. This object remembers which terms there are and, once a term was
     drawn, its mean and deviation (an infinite one for a term that does not vary: its column is
@@ -37,30 +36,28 @@ class Candidates:
 
     def __init__(
         self,
-        X: Float,
+        Xt: Float,
         engine: Engine,
         max_degree: int,
         n_plain: int | None = None,
         most: int | None = None,
     ) -> None:
-        self.X = X
+        self.Xt = np.ascontiguousarray(Xt)
         self.most = sys.maxsize if most is None else most
-        self.n_plain = X.shape[1] if n_plain is None else n_plain
-        self._Xt = np.ascontiguousarray(X.T)  # single columns are read from here
+        self.n_plain = len(Xt) if n_plain is None else n_plain
         self.engine = engine
         self.max_degree = max_degree
-        self.n_columns = X.shape[1]
+        self.n_columns, self.n_rows = Xt.shape
         self._factors = GrowingRows(max_degree, np.int32)
         self._moments = GrowingRows(2, np.float64)
         self._seen: dict[Hashable, int] = {}
-        affordable = KEPT_BYTES // (8 * max(len(X), 1))
-        self._kept = KeptColumns(len(X), room=max(self.n_columns, 1024, affordable))
         columns = np.full((self.n_columns, max_degree), self.n_columns, dtype=np.int32)
         columns[:, 0] = np.arange(self.n_columns)
         self._append(columns)
         self._moments.rows[:] = 0.0, 1.0
-        two_values = ((X.min(axis=0) == X) | (X.max(axis=0) == X)).all(axis=0)
-        self._two_values = np.append(two_values, False)  # the padding repeats, and is no column
+        self._n_known = len(self)  # so many, from the first on, have their moments
+        # The padding repeats, and is no column.
+        self._two_values = np.append(_have_two_values(self.Xt), False)
 
     def __len__(self) -> int:
         return len(self._factors)
@@ -135,7 +132,7 @@ class Candidates:
         unknown = index[np.isnan(moments[index, 0])]
         for start in range(0, len(unknown), BLOCK):
             part = unknown[start : start + BLOCK]
-            moments[part] = self.engine.term_moments(self._Xt, self.factors[part])
+            moments[part] = self.engine.term_moments(self.Xt, self.factors[part])
         result: Float = moments[index]
         return result
 
@@ -147,24 +144,26 @@ class Candidates:
 
     def columns(self, index: Index) -> Float:
         """The standardised columns of some candidates, n x len(index)."""
-        return self.engine.term_columns(self._Xt, self.factors[index], self.moments(index))
+        return self.engine.term_columns(self.Xt, self.factors[index], self.moments(index))
 
-    def blocks(self) -> Iterator[Float]:
-        """All candidates' columns in order: the table itself, then the products.
-
-        As many products as the table has columns (at least 1024, or 128 MiB) are kept, so that
-        they are computed once and memory stays O(n p); the rest are computed block by block.
-        """
-        yield self.X
-        for start in range(self.n_columns + self._kept.size, len(self), BLOCK):
-            if not self._kept.room_left:
-                break
-            self._kept.add(self.columns(np.arange(start, min(start + BLOCK, len(self)))))
-        if self._kept.size:
-            yield self._kept.columns
-        for start in range(self.n_columns + self._kept.size, len(self), BLOCK):
-            yield self.columns(np.arange(start, min(start + BLOCK, len(self))))
+    def plain(self) -> Float:
+        """The columns of the plain distance, n x n_plain: a view."""
+        return self.Xt[: self.n_plain].T
 
     def pull_back(self, y: Float) -> Float:
         """``y^T Phi`` over all candidates."""
-        return np.hstack([self.engine.pull_back(block, y) for block in self.blocks()])
+        if self._n_known < len(self):
+            self.moments(np.arange(self._n_known, len(self)))
+            self._n_known = len(self)
+        return self.engine.pull_back(self.Xt, self.factors, self._moments.rows, y)
+
+
+def _have_two_values(Xt: Float) -> npt.NDArray[np.bool_]:
+    """Which columns have no more than two values: of most the first rows tell."""
+    two = np.ones(len(Xt), dtype=bool)
+    for n in (16, Xt.shape[1]):
+        rows = Xt[two, :n]
+        two[two] = ((rows == rows.min(axis=1)[:, None]) | (rows == rows.max(axis=1)[:, None])).all(
+            axis=1
+        )
+    return two

@@ -8,14 +8,32 @@ the oracle; every other engine is tested against it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
-from .._typing import Float, Rows
+from .._typing import Float, Index, Rows
 
 #: A term whose deviation is at most this share of its largest value does not vary.
 CONSTANT = 1e-10
+
+
+@dataclass(frozen=True)
+class NeighborLists:
+    """Which lists of neighbours a row keeps.
+
+    A row of class a keeps rows of class b in the list ``slots[a, b]``, or nowhere where that is
+    -1; list l has the ``sizes[l]`` nearest of them.
+    """
+
+    slots: Rows
+    sizes: tuple[int, ...]
+
+    @property
+    def width(self) -> int:
+        return sum(self.sizes)
 
 
 class NeighborGraph(ABC):
@@ -33,8 +51,11 @@ class NeighborGraph(ABC):
         """Mean squared distance to ``other`` minus to ``same``, for rows embedded as ``z``."""
 
     @abstractmethod
-    def column_margins(self, phi: Float) -> Float:
-        """The same for every column of ``phi`` by itself: the diagonals of all D_i, n x q."""
+    def column_margins(self, phi: Float, dtype: npt.DTypeLike = np.float64) -> Float:
+        """The same for every column of ``phi`` by itself: the diagonals of all D_i, n x q.
+
+        Computed in float64, whatever they are kept as.
+        """
 
     @abstractmethod
     def laplacian(self, z: Float, weight: Float) -> Float:
@@ -48,7 +69,7 @@ class NeighborGraph(ABC):
 class Engine(ABC):
     """The operations of one place where arrays live.
 
-    ``threads`` is how many blocks of rows may be searched at once; no result depends on it.
+    ``threads`` is how many may share what is large enough; no result depends on it.
     """
 
     name: ClassVar[str]
@@ -69,16 +90,26 @@ class Engine(ABC):
         """The standardised columns of the terms, n x q, C order."""
 
     @abstractmethod
-    def pull_back(self, columns: Float, y: Float) -> Float:
-        """``y^T columns``, s x q, for a ``y`` of few columns; ``columns`` is n x q."""
+    def pull_back(self, Xt: Float, factors: Rows, moments: Float, y: Float) -> Float:
+        """``y^T Phi``, s x q, Phi the terms' columns, for a ``y`` of few columns."""
 
     @abstractmethod
-    def smallest(self, distances: Float, k: int) -> Rows:
-        """The k smallest of every row in increasing order, ties by column number."""
+    def nearest(self, queries: Float, references: Float, k: int) -> tuple[Rows, Float]:
+        """The k nearest references of every query, in order, and their squared distances.
+
+        Exact: distances are sums of squared differences. Those that are equal to twelve digits are
+        in the order of the references' numbers. Where there are fewer than k, all of them.
+        """
 
     @abstractmethod
-    def paired_squared_distances(self, a: Float, b: Float, index: Rows) -> Float:
-        """``|a_i - b_index[i, j]|^2``, from differences, so without cancellation."""
+    def nearest_by_class(
+        self, z: Float, classes: Index, lists: NeighborLists, previous: Rows | None = None
+    ) -> tuple[Rows, Float]:
+        """The nearest of the other rows in every list of every row, list after list.
+
+        In order and exact as above; -1 and infinity where a list has fewer rows. ``previous``,
+        from a search with the same lists in a similar place, makes no difference but to the time.
+        """
 
     @abstractmethod
     def graph(self, same: Rows, other: Rows) -> NeighborGraph:

@@ -1,76 +1,116 @@
-"""The native engine: the same operations in C++ (``native/kernels.cpp``), the GIL released."""
+"""The native engine: the same operations in C++ (``native/``), in threads, the GIL released."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import cython_blas
 
-from .._typing import Float, Rows
+from .._threads import one_blas_thread
+from .._typing import Float, Index, Rows
 from . import _native  # type: ignore[attr-defined]
-from .base import Engine, NeighborGraph
+from .base import Engine, NeighborGraph, NeighborLists
+from .sorting import nearest_by_sorting
+
+#: Multiply-adds below which a second thread costs more than it does.
+WORTH_SHARING = 2**20
+#: Fewer queries are not worth putting the references into blocks.
+FEW_QUERIES = 16
+#: Fewer rows are searched by one thread.
+MANY_ROWS = 2048
+#: BLAS as SciPy has it, for the tiles of the neighbour search.
+_SGEMM, _DGEMM = (cython_blas.__pyx_capi__[name] for name in ("sgemm", "dgemm"))
 
 
 class NativeGraph(NeighborGraph):
+    def __init__(self, same: Rows, other: Rows, threads: int) -> None:
+        super().__init__(same, other)
+        self._threads = threads
+
+    def _shared(self, width: int) -> int:
+        """How many threads an operation on so many columns is worth."""
+        return self._threads if (self.same.size + self.other.size) * width > WORTH_SHARING else 1
+
     def margins(self, z: Float) -> Float:
         out = np.empty(len(z))
-        _native.margins(_contiguous(z), self.same, self.other, out)
+        threads = self._shared(z.shape[1])
+        _native.margins(_contiguous(z), self.same, self.other, threads, out)
         return out
 
-    def column_margins(self, phi: Float) -> Float:
-        out = np.empty(phi.shape)
-        _native.column_margins(_with_contiguous_rows(phi), self.same, self.other, out)
+    def column_margins(self, phi: Float, dtype: npt.DTypeLike = np.float64) -> Float:
+        out = np.empty(phi.shape, dtype=dtype)
+        threads = self._shared(phi.shape[1])
+        _native.column_margins(_contiguous(phi), self.same, self.other, threads, out)
         return out
 
     def laplacian(self, z: Float, weight: Float) -> Float:
-        out = np.empty(z.shape)
-        _native.laplacian(_contiguous(z), _contiguous(weight), self.same, self.other, out)
-        return out
+        return self._over_edges(_native.laplacian, z, weight)
 
     def edge_shares(self, z: Float, weight: Float) -> Float:
+        return self._over_edges(_native.edge_shares, z, weight)
+
+    def _over_edges(self, kernel: Callable[..., None], z: Float, weight: Float) -> Float:
         out = np.empty(z.shape)
-        _native.edge_shares(_contiguous(z), _contiguous(weight), self.same, self.other, out)
+        threads = self._shared(z.shape[1])
+        kernel(_contiguous(z), _contiguous(weight), self.same, self.other, threads, out)
         return out
 
 
 class NativeEngine(Engine):
     name = "native"
 
+    def _shared(self, Xt: Float, terms: int) -> int:
+        """How many threads an operation on so many terms is worth."""
+        return self.threads if Xt.shape[1] * terms > WORTH_SHARING else 1
+
     def term_moments(self, Xt: Float, factors: Rows) -> Float:
         out = np.empty((len(factors), 2))
-        _native.term_moments(Xt, _contiguous(factors), out)
+        threads = self._shared(Xt, len(factors))
+        _native.term_moments(_contiguous(Xt), _contiguous(factors), threads, out)
         return out
 
     def term_columns(self, Xt: Float, factors: Rows, moments: Float) -> Float:
         out = np.empty((Xt.shape[1], len(factors)))
-        _native.term_columns(Xt, _contiguous(factors), _contiguous(moments), out)
+        terms = _contiguous(Xt), _contiguous(factors), _contiguous(moments)
+        _native.term_columns(*terms, self._shared(Xt, len(factors)), out)
         return out
 
-    def pull_back(self, columns: Float, y: Float) -> Float:
-        out = np.empty((y.shape[1], columns.shape[1]))
-        _native.pull_back(_with_contiguous_rows(columns), _contiguous(y), out)
+    def pull_back(self, Xt: Float, factors: Rows, moments: Float, y: Float) -> Float:
+        out = np.empty((y.shape[1], len(factors)))
+        terms = _contiguous(Xt), _contiguous(factors), _contiguous(moments)
+        _native.pull_back(*terms, _contiguous(y), self._shared(Xt, len(factors)), out)
         return out
 
-    def smallest(self, distances: Float, k: int) -> Rows:
-        out = np.empty((len(distances), k), dtype=np.int32)
-        _native.smallest(_contiguous(distances), out)
-        return out
+    def nearest(self, queries: Float, references: Float, k: int) -> tuple[Rows, Float]:
+        if len(queries) < FEW_QUERIES or not len(references):
+            return nearest_by_sorting(queries, references, k)
+        k, n = min(k, len(references)), len(queries)
+        classes = np.repeat([0, 1], [n, len(references)])
+        lists = NeighborLists(np.array([[-1, 0], [-1, -1]], dtype=np.int32), (k,))
+        rows, distances = self.nearest_by_class(np.vstack([queries, references]), classes, lists)
+        return rows[:n] - np.int32(n), distances[:n]
 
-    def paired_squared_distances(self, a: Float, b: Float, index: Rows) -> Float:
-        out = np.empty(index.shape)
-        _native.paired_squared_distances(_contiguous(a), _contiguous(b), _contiguous(index), out)
-        return out
+    def nearest_by_class(
+        self, z: Float, classes: Index, lists: NeighborLists, previous: Rows | None = None
+    ) -> tuple[Rows, Float]:
+        rows, distances = (
+            np.empty((len(z), lists.width), dtype=np.int32),
+            np.empty((len(z), lists.width)),
+        )
+        sizes = np.array(lists.sizes, dtype=np.int32)
+        with one_blas_thread():
+            _native.nearest(
+                z, classes.astype(np.int32), _contiguous(lists.slots), sizes, previous,
+                _SGEMM, _DGEMM, self.threads if len(z) >= MANY_ROWS else 1, rows, distances,
+            )  # fmt: skip
+        return rows, distances
 
     def graph(self, same: Rows, other: Rows) -> NeighborGraph:
-        return NativeGraph(same, other)
+        return NativeGraph(same, other, self.threads)
 
 
 def _contiguous(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.ascontiguousarray(array)
-
-
-def _with_contiguous_rows(columns: Float) -> Float:
-    """As it is where rows may lie further apart than their length; else a copy."""
-    inside = columns.strides[1] == columns.itemsize or columns.shape[1] <= 1
-    return columns if inside and columns.strides[0] >= 0 else columns.copy(order="C")

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
-from .._typing import Float, Rows
-from .base import CONSTANT, Engine, NeighborGraph
+from .._typing import Float, Index, Rows
+from .base import CONSTANT, Engine, NeighborGraph, NeighborLists
+from .sorting import lane_sums, lists_by_sorting, nearest_by_sorting
+
+#: Terms whose columns are made at a time.
+BLOCK = 256
 
 
 class NumpyGraph(NeighborGraph):
@@ -23,12 +28,12 @@ class NumpyGraph(NeighborGraph):
         result: Float = _mean_squared(z, self.other) - _mean_squared(z, self.same)
         return result
 
-    def column_margins(self, phi: Float) -> Float:
+    def column_margins(self, phi: Float, dtype: npt.DTypeLike = np.float64) -> Float:
         # Row sums of the graph are 0, so phi_i^2 cancels from the mean of (phi_i - phi_j)^2; and
         # a shift changes nothing, but far from zero what remains would cancel too.
         phi = phi - phi.mean(axis=0)
         result: Float = self._signed @ (phi * phi) - 2 * phi * (self._signed @ phi)
-        return result
+        return result.astype(dtype, copy=False)
 
     def laplacian(self, z: Float, weight: Float) -> Float:
         z = z - z.mean(axis=0)  # changes nothing, and far from zero the terms would cancel
@@ -53,8 +58,8 @@ class NumpyEngine(Engine):
     def term_moments(self, Xt: Float, factors: Rows) -> Float:
         raw = _products(Xt, factors)
         n = raw.shape[1]
-        mean = _lane_sums(raw) / n
-        deviation = np.sqrt(_lane_sums((raw - mean[:, None]) ** 2) / n)
+        mean = lane_sums(raw) / n
+        deviation = np.sqrt(lane_sums((raw - mean[:, None]) ** 2) / n)
         varies = deviation > CONSTANT * np.abs(raw).max(axis=1)
         return np.stack([mean, np.where(varies, deviation, np.inf)], axis=1)
 
@@ -62,18 +67,18 @@ class NumpyEngine(Engine):
         columns = _products(Xt, factors).T - moments[:, 0]
         return np.ascontiguousarray(columns * (1 / moments[:, 1]))
 
-    def pull_back(self, columns: Float, y: Float) -> Float:
-        return (columns.T @ y).T
+    def pull_back(self, Xt: Float, factors: Rows, moments: Float, y: Float) -> Float:
+        blocks = range(0, len(factors), BLOCK)
+        parts = [slice(start, start + BLOCK) for start in blocks]
+        return np.hstack([y.T @ self.term_columns(Xt, factors[p], moments[p]) for p in parts])
 
-    def smallest(self, distances: Float, k: int) -> Rows:
-        order = np.argsort(distances, axis=1, kind="stable")[:, :k]
-        return order.astype(np.int32)
+    def nearest(self, queries: Float, references: Float, k: int) -> tuple[Rows, Float]:
+        return nearest_by_sorting(queries, references, k)
 
-    def paired_squared_distances(self, a: Float, b: Float, index: Rows) -> Float:
-        # A running sum adds column after column, as the native kernel does: equal rows then have
-        # equal distances on every engine.
-        columns = [np.cumsum((a - b[j]) ** 2, axis=1)[:, -1:] for j in index.T]
-        return np.hstack(columns)
+    def nearest_by_class(
+        self, z: Float, classes: Index, lists: NeighborLists, previous: Rows | None = None
+    ) -> tuple[Rows, Float]:
+        return lists_by_sorting(z, classes, lists)
 
     def graph(self, same: Rows, other: Rows) -> NeighborGraph:
         return NumpyGraph(same, other)
@@ -87,18 +92,6 @@ def _products(Xt: Float, factors: Rows) -> Float:
         real = factor < p
         rows[real] *= Xt[factor[real]]
     return rows
-
-
-def _lane_sums(rows: Float) -> Float:
-    """Row sums in eight interleaved parts, as the native kernel adds them: the same bits."""
-    q, n = rows.shape
-    padded = np.zeros((q, -(-n // 8) * 8))
-    padded[:, :n] = rows
-    part = np.cumsum(padded.reshape(q, -1, 8), axis=1)[:, -1]
-    pairs = part[:, ::2] + part[:, 1::2]
-    fours = pairs[:, ::2] + pairs[:, 1::2]
-    result: Float = fours[:, 0] + fours[:, 1]
-    return result
 
 
 def _mean_squared(z: Float, rows: Rows) -> Float:

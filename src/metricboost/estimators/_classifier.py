@@ -9,16 +9,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from joblib import effective_n_jobs
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Float
-from ..boosting.neighborhoods import nearest
 from ..imputation import Imputation
 from ..metric import SparseMetric
-from ..selection.choosing import CLASSIFIERS, Candidate, candidates, choose, default_rules
+from ..selection.choosing import CLASSIFIERS, Candidate, choose, default_rules
 from ..selection.crossfit import CrossFit, Variant
 from ..selection.readouts import Readout, Training
 from ._explaining import ExplainingMixin
@@ -143,8 +141,7 @@ class SDistClassifier(ClassifierMixin, ExplainingMixin, SDist):  # type: ignore[
     def _chosen(self, crossfit: CrossFit) -> Variant:
         tried = self._variants(len(crossfit.fits))
         rules = default_rules(self.classifier, self.n_neighbors_predict)
-        n_jobs = effective_n_jobs(self.n_jobs)
-        self._candidate = choose(candidates(crossfit, tried, rules, n_jobs))
+        self._candidate = choose(self._candidates(crossfit, tried, rules))
         return self._candidate.variant
 
     def _set_fitted(
@@ -256,7 +253,7 @@ class SDistClassifier(ClassifierMixin, ExplainingMixin, SDist):  # type: ignore[
             raise ValueError(
                 f"n_neighbors={k} must be an integer from 1 to {len(training)}, the rows."
             )
-        near, squared = nearest(self._engine(), self._embedded(X), training, k)
+        near, squared = self._engine().nearest(self._embedded(X), training, k)
         rows = self._training_rows[near].astype(np.int32)
         return (np.sqrt(squared), rows) if return_distance else rows
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
 
-from .._typing import Float, Index
+from .._typing import Data, Float, Index
 from ..boosting import BoostingOptions, LearningOptions
 from ..boosting.start import Init
 from ..imputation import Imputation
@@ -28,7 +28,7 @@ class Table:
     Of the ``n_rows`` that were given, with labels ``y``, these are the ``rows`` that have a weight.
     """
 
-    X: Float
+    X: Data
     labels: Index
     weight: Float
     imputation: Imputation | None

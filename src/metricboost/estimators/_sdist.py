@@ -11,21 +11,28 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
 from sklearn.utils import ClassifierTags
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from .._typing import Float
+from .._typing import Data, Float
 from ..boosting import LearningOptions
 from ..boosting.path import Path
 from ..engines import ENGINES, Engine, get_engine
 from ..imputation import Imputation
 from ..metric import SparseMetric
-from ..selection.choosing import candidates, choose, default_rules, variants, with_share
+from ..selection.choosing import (
+    Candidate,
+    candidates,
+    choose,
+    default_rules,
+    variants,
+    with_share,
+)
 from ..selection.crossfit import CrossFit, Variant, cross_fit
+from ..selection.readouts import Rule
 from ._options import Table, learning_options
 from ._progress import ProgressLine
 from ._validation import (
@@ -38,6 +45,7 @@ from ._validation import (
     refuse_overflow,
 )
 from ._warnings import warn_about_fit
+from ._workers import threads, workers
 
 if TYPE_CHECKING:
     from ..inspection import ModelExplanation
@@ -84,7 +92,7 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         How many products of two columns (or squares) whose mean differs between the classes
         become candidates before the first step. "auto" keeps those that stand out from the
         noise, as many at most as there are columns, and on a table where all pairs would take too
-        long (rows * columns^2 > 4e10) looks among the columns that differ most only, with a
+        long (rows * columns^2 > 1.6e11) looks among the columns that differ most only, with a
         warning. 0 is off, as is ``max_degree=1``.
     prune : "auto", int or None, default="auto"
         Which variables stay at the end: "auto" drops those that do not recur, in all or in most of
@@ -127,8 +135,11 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     random_state : int, RandomState instance or None, default=None
         Seed of the bags and panels.
     n_jobs : int or None, default=None
-        Processes for the averaged fits and the choices that follow, and threads of the neighbour
-        searches; None means 1, -1 all cores. The model does not depend on it.
+        Processes for the averaged fits and the choices that follow; for tables of more than 16
+        million numbers, and for one fit, threads inside a fit. -1 means all cores. None means one
+        process, and as many threads as BLAS may have (all cores, unless a limit of threadpoolctl
+        or a worker of joblib says otherwise) where there is enough to share. The model does not
+        depend on it.
     verbose : int, default=0
         1 shows a progress line.
 
@@ -278,6 +289,7 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.classifier_tags = ClassifierTags(multi_class=True)
+        tags.input_tags.sparse = self.missing != "impute"
         tags.input_tags.allow_nan = self.missing == "impute"
         return tags
 
@@ -287,7 +299,9 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            float32 and float64, any layout and files in memory (``np.load(mmap_mode="r")``) are
+            taken as they are; a sparse matrix is made dense piece by piece.
         y : array-like of shape (n_samples,)
             Labels of two or more classes, of any type.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -330,18 +344,17 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _cross_fit(self, table: Table, options: LearningOptions) -> CrossFit:
         line = ProgressLine(options.boosting.max_iter) if self.verbose else None
-        n_jobs = effective_n_jobs(self.n_jobs)
-        threads = 1 if self.n_averaged > 1 else n_jobs  # processes and threads would add up
+        shared = workers(self.n_jobs, _size(table.X), self.n_averaged)
         # One BLAS thread: results then do not depend on the machine's number of cores.
         with threadpool_limits(1, user_api="blas"):
             crossfit = cross_fit(
                 table.X,
                 table.labels,
                 table.weight,
-                get_engine(self.engine, threads),
+                get_engine(self.engine, shared.threads),
                 options,
                 self.n_averaged,
-                n_jobs,
+                shared.processes,
                 None if line is None else line.fold,
             )
         if line is not None:
@@ -353,8 +366,14 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tried = self._variants(len(crossfit.fits))
         if len(tried) == 1:
             return tried[0]
-        n_jobs = effective_n_jobs(self.n_jobs)
-        return choose(candidates(crossfit, tried, default_rules("auto", "auto"), n_jobs)).variant
+        return choose(self._candidates(crossfit, tried, default_rules("auto", "auto"))).variant
+
+    def _candidates(
+        self, crossfit: CrossFit, tried: Sequence[Variant], rules: Sequence[Rule]
+    ) -> list[Candidate]:
+        shared = workers(self.n_jobs, _size(crossfit.X), len(tried))
+        with_threads = replace(crossfit, engine=get_engine(self.engine, shared.threads))
+        return candidates(with_threads, tried, rules, shared.processes)
 
     def _variants(self, n_fits: int) -> list[Variant]:
         """What ``prune`` and ``start_share`` leave to choose from."""
@@ -368,7 +387,7 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return [replace(variant, size=None if size is None else int(size)) for variant in tried]
 
     def _engine(self) -> Engine:
-        return get_engine(self.engine, effective_n_jobs(self.n_jobs))
+        return get_engine(self.engine, threads(self.n_jobs))
 
     def _set_fitted(
         self, crossfit: CrossFit, variant: Variant, imputation: Imputation | None
@@ -509,12 +528,16 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 def with_rows(crossfit: CrossFit) -> CrossFit:
     """The same, where it has training rows: a model file may lack them."""
-    if not len(crossfit.X):
+    if not crossfit.X.shape[0]:
         raise ValueError(
             "This model was saved without its training rows (rows=False): it can embed rows and "
             "measure distances, but classifying takes neighbours."
         )
     return crossfit
+
+
+def _size(X: Data) -> int:
+    return int(X.shape[0]) * int(X.shape[1])
 
 
 def _distance(metric: SparseMetric, x: npt.ArrayLike, y: npt.ArrayLike) -> float:

@@ -170,6 +170,7 @@ class SDistClassifierCV(ClassifierMixin, ExplainingMixin, TransformerMixin, Base
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         base = SDistClassifier() if self.estimator is None else self.estimator
+        tags.input_tags.sparse = base.missing != "impute"
         tags.input_tags.allow_nan = base.missing == "impute"
         return tags
 

@@ -2,42 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from numbers import Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils import get_tags
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from .._typing import Float, Index
+from .._blocks import dense, is_sparse, row_blocks, slices
+from .._typing import Data, Float, Index
 from ..metric import SparseMetric
 
 
-def check_table(estimator: Any, X: Any, *, reset: bool, missing: str = "error") -> Float:
-    """X as finite float64, C order; text, NaN and infinity are named by their column.
+def check_table(estimator: Any, X: Any, *, reset: bool, missing: str = "error") -> Data:
+    """X as a finite table; text, NaN and infinity are named by their column.
+
+    An estimator that takes sparse matrices gets X in the type and layout that it has, a sparse one
+    as CSR; any other gets float64 in C order.
 
     With ``missing="impute"`` missing values of any kind are let through, as NaN.
     """
-    X = _nan_for_missing(X) if missing == "impute" else X
+    X = _with_nan_for_missing(X) if missing == "impute" else X
     _refuse_text(X, _remedy(estimator))
     X = validate_data(
-        estimator, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False,
-        ensure_min_samples=2 if reset else 1,
+        estimator, X, reset=reset, **_layout(estimator), ensure_min_samples=2 if reset else 1,
     )  # fmt: skip
     names, remedy = column_names(estimator, X.shape[1]), _remedy(estimator)
     _refuse_not_finite(X, names, None if missing == "impute" else remedy)
-    result: Float = X
-    return result
+    return X
 
 
 def check_training(
     estimator: Any, X: Any, y: Any, missing: str = "error"
-) -> tuple[Float, npt.NDArray[Any]]:
+) -> tuple[Data, npt.NDArray[Any]]:
     """X and y for ``fit``: a table as from ``check_table`` and one label for each of its rows."""
-    X = _nan_for_missing(X) if missing == "impute" else X
+    X = _with_nan_for_missing(X) if missing == "impute" else X
     _refuse_text(X, _remedy(estimator))
     if y is None:
         raise ValueError(
@@ -47,8 +50,7 @@ def check_training(
     _refuse_missing_labels(y)
     y = _natural_labels(y)
     X, y = validate_data(
-        estimator, X, y, dtype=np.float64, order="C", ensure_all_finite=False,
-        ensure_min_samples=2, multi_output=False,
+        estimator, X, y, **_layout(estimator), ensure_min_samples=2, multi_output=False,
     )  # fmt: skip
     names, remedy = column_names(estimator, X.shape[1]), _remedy(estimator)
     _refuse_not_finite(X, names, None if missing == "impute" else remedy)
@@ -60,6 +62,24 @@ def column_names(estimator: Any, n_features: int) -> list[str]:
     """The names the columns go by in messages and terms."""
     names = getattr(estimator, "feature_names_in_", None)
     return [f"x{j}" for j in range(n_features)] if names is None else [str(name) for name in names]
+
+
+def _layout(estimator: Any) -> dict[str, Any]:
+    """What scikit-learn is to convert: each conversion is a copy."""
+    if get_tags(estimator).input_tags.sparse:
+        kept = {"dtype": [np.float64, np.float32], "accept_sparse": "csr"}
+    else:
+        kept = {"dtype": np.float64, "order": "C"}
+    return {**kept, "ensure_all_finite": False}
+
+
+def _with_nan_for_missing(X: Any) -> Any:
+    if is_sparse(X):
+        raise ValueError(
+            'missing="impute" needs a dense X, and this one is sparse: what a sparse matrix leaves '
+            'out is 0, not missing. Set missing="error", or pass X.toarray().'
+        )
+    return _nan_for_missing(X)
 
 
 def _nan_for_missing(X: Any) -> Any:
@@ -143,16 +163,26 @@ def _kind(column: Any) -> str:
     return "numbers"
 
 
-def _refuse_not_finite(X: Float, names: Sequence[str], remedy_for_missing: str | None) -> None:
+def _refuse_not_finite(X: Data, names: Sequence[str], remedy_for_missing: str | None) -> None:
     """Columns with NaN (where there is a remedy to name: else it is let through) or infinity."""
     for what, found, remedy in (
         ("NaN", np.isnan, remedy_for_missing),
         ("infinity", np.isinf, "replace the infinite values or drop their rows"),
     ):
-        bad = np.flatnonzero(found(X).any(axis=0))
-        if len(bad) and remedy is not None:
+        bad = _columns_with(X, found) if remedy is not None else []
+        if len(bad):
             columns = listed([names[j] for j in bad])
             raise ValueError(f"Input X contains {what} in column {columns}: {remedy}.")
+
+
+def _columns_with(X: Data, found: Callable[..., Any]) -> Index:
+    """The columns in which a test of values holds anywhere; it does not for 0."""
+    if is_sparse(X):
+        return np.unique(X.indices[found(X.data)])
+    anywhere = np.zeros(X.shape[1], dtype=bool)
+    for part in slices(X.shape[0], X.shape[1]):
+        anywhere |= found(X[part]).any(axis=0)
+    return np.flatnonzero(anywhere)
 
 
 def _refuse_missing_labels(y: Any) -> None:
@@ -205,7 +235,7 @@ def check_classes(
 
 
 def check_weights(
-    sample_weight: Any, class_weight: Any, X: Float, y: npt.NDArray[Any]
+    sample_weight: Any, class_weight: Any, X: Data, y: npt.NDArray[Any]
 ) -> tuple[Index, Float]:
     """Numbers of the rows that have a weight; their weights times their class's, summing to n."""
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -255,11 +285,13 @@ def check_init(init: Any, n_features: int, max_degree: int) -> Any:
     return _checked_matrix(matrix, n_features)
 
 
-def check_scales(X: Float, standardize: bool, max_degree: int) -> None:
+def check_scales(X: Data, standardize: bool, max_degree: int) -> None:
     """Without standardisation squared distances between products must not overflow."""
-    largest = float(np.abs(X).max())
+    if standardize:
+        return
+    largest = max(float(np.abs(block).max()) for _, block in row_blocks(X))
     limit = 10.0 ** (300 / (2 * max_degree + 2))
-    if not standardize and largest > limit:
+    if largest > limit:
         raise ValueError(
             f"X has values up to {largest:.3g}, whose products overflow: set standardize=True "
             "or rescale the columns."
@@ -277,11 +309,11 @@ def _checked_matrix(init: Float, n_features: int) -> Float:
     return init
 
 
-def refuse_overflow(embedding: Float, X: Float, metric: SparseMetric, names: Sequence[str]) -> None:
+def refuse_overflow(embedding: Float, X: Data, metric: SparseMetric, names: Sequence[str]) -> None:
     """Rows so far from the training data that squared distances to them overflow."""
     if len(embedding) and not np.abs(embedding).max() < 1e140:
         used = sorted({j for term in metric.columns for j in term if j < metric.n_features})
-        size = np.abs(X[:, used] / metric.scale[used]).max(axis=0)
+        size = np.abs(dense(X[:, used]) / metric.scale[used]).max(axis=0)
         worst = names[used[int(np.argmax(size))]]
         raise ValueError(
             f"The values of column {worst!r} lie so far from the training data that distances "

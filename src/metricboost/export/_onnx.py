@@ -190,7 +190,7 @@ def _constants(metric: SparseMetric, columns: Index, missing: bool) -> Float:
     Or with nothing missing: there only the indicators are constant.
     """
     row = np.full((1, metric.n_features), np.nan if missing else 0.0)
-    result: Float = metric._standardised(metric._checked(row), columns)[0]
+    result: Float = metric._standardised(metric._extended(row), columns)[0]
     return result
 
 

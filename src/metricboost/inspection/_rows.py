@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .._blocks import dense
 from .._typing import Float, Index
-from ..boosting.neighborhoods import nearest
 from ..estimators._validation import check_table
 from ..metric import SparseMetric
 from ._terms import _own
@@ -218,7 +218,7 @@ class _Explainer:
     def of(self, X: Any) -> list[RowExplanation]:
         embedded = self.best._embedded(X)
         probabilities, labels = self.model.predict_proba(X), self.model.predict(X)
-        numeric = check_table(self.best, X, reset=False, missing=self.best.missing)
+        numeric = dense(check_table(self.best, X, reset=False, missing=self.best.missing))
         features = self.metric.term_features(numeric)
         near = [self._near(embedded, own) for own in self.members]
         return [
@@ -227,7 +227,7 @@ class _Explainer:
         ]
 
     def _near(self, embedded: Float, members: Index) -> Index:
-        rows, _ = nearest(self.best._engine(), embedded, self.embedding[members], self.k)
+        rows, _ = self.best._engine().nearest(embedded, self.embedding[members], self.k)
         result: Index = members[rows]
         return result
 
@@ -262,7 +262,7 @@ class _Explainer:
         """The smallest change of each variable that changes the prediction."""
         variables = self.used[:VARIABLES]
         # A column for each variable.
-        values = np.stack([_values_of(self.table[:, j]) for j in variables], axis=1)
+        values = np.stack([_values_of(dense(self.table[:, [j]])[:, 0]) for j in variables], axis=1)
         tried = np.repeat(x[None], values.size, axis=0)
         place = np.tile(variables, VALUES)
         tried[np.arange(len(tried)), place] = values.ravel()
@@ -298,7 +298,7 @@ class _Explainer:
         The row is the nearest at which the prediction is another one: some are outliers.
         """
         near = sorted(others, key=lambda neighbor: neighbor.squared_distance)
-        goals = self.table[[self.place[neighbor.row] for neighbor in near]][:, self.used]
+        goals = dense(self.table[[self.place[neighbor.row] for neighbor in near]])[:, self.used]
         reached = np.flatnonzero(self._predict(self._moved(x, goals, np.ones(len(near)))) != label)
         if not len(reached):
             return None

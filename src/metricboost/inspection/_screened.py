@@ -73,7 +73,7 @@ class ScreenedPairs(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         X, y = check_training(self, X, y)
         _, labels = check_classes(self, y)
         scaling = Scaling.of(X, standardize=True)
-        standard = scaling.apply(X)
+        standard = scaling.transposed(X).T
         if not standard.shape[1]:
             raise ValueError("All columns are constant: there is nothing to screen.")
         found = screen_pairs(standard, labels, self.n_pairs)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._blocks import dense
 from .._typing import Float
 from ..engines import get_engine
 from ..errors import ModelFileError
@@ -81,7 +82,7 @@ def unpack_model(record: Record, max_bytes: int) -> SDist | SDistClassifierCV:
 
 def _plain_score(crossfit: CrossFit) -> float | None:
     """How well plain neighbours do; without rows, what the file said that they were loaded from."""
-    known = len(crossfit.X) or "plain_score" in vars(crossfit)
+    known = crossfit.X.shape[0] or "plain_score" in vars(crossfit)
     return crossfit.plain_score if known and np.isfinite(crossfit.plain_score) else None
 
 
@@ -183,7 +184,7 @@ def _pack_rows(parts: Sequence[SDist], arrays: Arrays) -> dict[str, Any]:
     columns = np.array(sorted(set().union(*map(_columns_used, parts))), dtype=np.int64)
     return arrays.add_all(
         columns=columns,
-        values=crossfit.X[:, columns],
+        values=dense(crossfit.X[:, columns]),
         labels=crossfit.labels,
         weight=crossfit.weight,
         numbers=parts[0]._training_rows,

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from scipy.special import softmax
 from threadpoolctl import threadpool_limits
 
+from .._blocks import dense
 from .._files import replacing
 from .._typing import Float, Index
 from ..estimators._validation import check_table
@@ -125,7 +126,7 @@ class Summary:
         self.best = getattr(model, "best_estimator_", model)
         self.problems = problems
         self.numbers = numbers
-        self.has_rows = len(self.best._crossfit.X) > 0
+        self.has_rows = self.best._crossfit.X.shape[0] > 0
         self.X: Float | None = None
         self.labels: Index | None = None
         if X is not None and self.has_rows:
@@ -136,7 +137,7 @@ class Summary:
                     raise ValueError(f"X has {len(self.X)} rows, but y has {len(self.labels)}.")
 
     def _classify(self, X: Any) -> None:
-        self.X = check_table(self.best, X, reset=False, missing=self.best.missing)
+        self.X = dense(check_table(self.best, X, reset=False, missing=self.best.missing))
         if not len(self.X):
             raise ValueError("X has no rows to report on.")
         self.embedding = self.best._embedded(X)

@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from .._typing import Float, Index
-from ..boosting.neighborhoods import nearest
 from ..inspection._rows import decomposed
 
 #: Rows in a page.
@@ -158,7 +157,7 @@ def _nearest_of(model: Any, embedding: Float, classes: Index) -> Index:
     found = np.zeros(len(embedding), dtype=np.intp)
     for c in np.unique(classes):
         members, own = training.members(int(c)), np.flatnonzero(classes == c)
-        rows, _ = nearest(model._engine(), embedding[own], training.rows[members], 1)
+        rows, _ = model._engine().nearest(embedding[own], training.rows[members], 1)
         found[own] = members[rows[:, 0]]
     return found
 

@@ -29,7 +29,7 @@ def stages(model: Any, X: Any, y: npt.NDArray[Any]) -> list[dict[str, Any]]:
         return []
     stops = np.unique(np.linspace(1, longest, min(STOPS, longest)).round().astype(int))
     n_rows = min(len(y), ROWS)
-    width = len(model._crossfit.X) * max(len(model.metric_.columns), 1)
+    width = model._crossfit.X.shape[0] * max(len(model.metric_.columns), 1)
     with_errors = width * len(stops) <= MOST_WORK
     queries, y = (X[:n_rows], y[:n_rows]) if with_errors else (X[:0], y[:0])
     losses = _losses(model)

@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 from .._typing import Float, Index
 from .calibration import Calibration, calibrate
 from .crossfit import CrossFit, Variant
-from .readouts import Hull, Kernel, Margin, Mixture, Rule, Training, Votes, evidence
+from .readouts import Hull, Kernel, Margin, Mixture, Rule, Training, Votes, evidence, in_span
 
 #: Rows that are scored at most: with these the standard error of an error of 0.1 is 0.006.
 MOST_SCORED = 2500
@@ -98,13 +98,15 @@ def out_of_fold(
     scored = scored_rows(crossfit)
     found: list[dict[Rule, Float]] = []
     for fold, metric, rows in zip(crossfit.folds, crossfit.fold_metrics(variant), scored):
+        embedded, queries = in_span(
+            metric.embedded(crossfit.X, fold.kept), metric.embedded(crossfit.X, rows)
+        )
         training = Training(
-            metric.transform(crossfit.X[fold.kept]),
+            embedded,
             crossfit.labels[fold.kept],
             crossfit.weight[fold.kept],
             crossfit.n_classes,
         )
-        queries = metric.transform(crossfit.X[rows])
         found.append(evidence(crossfit.engine, training, queries, rules))
     together = {rule: np.vstack([part[rule] for part in found]) for rule in rules}
     return np.concatenate(scored), together

@@ -24,10 +24,9 @@ from joblib import Parallel, delayed
 from sklearn.model_selection import StratifiedKFold
 from threadpoolctl import threadpool_limits
 
-from .._typing import Float, Index
+from .._typing import Data, Float, Index
 from ..boosting.learn import Learned, LearningOptions, learn, table_scaling
 from ..boosting.loop import Watch
-from ..boosting.neighborhoods import nearest
 from ..boosting.path import Factor, best_step
 from ..boosting.pruning import heaviest, keep_only
 from ..boosting.scaling import Scaling
@@ -77,7 +76,7 @@ class Variant:
 class CrossFit:
     """All folds over one table."""
 
-    X: Float
+    X: Data
     labels: Index
     weight: Float
     n_classes: int
@@ -96,14 +95,14 @@ class CrossFit:
 
         Three of them, on the standardised columns: what learning a distance is held against.
         """
-        scaled = self.scaling.apply(self.X)[:, : len(self.scaling.plain)]
+        scaled = self.scaling.transposed(self.X)[: len(self.scaling.plain)].T
         n_folds = min(READOUT_FOLDS, int(np.bincount(self.labels).min()))
         if n_folds < 2:
             return float("nan")
         split = StratifiedKFold(n_folds, shuffle=True, random_state=0)
         right = np.zeros(len(self.labels))
         for kept, out in split.split(scaled, self.labels):
-            rows, _ = nearest(self.engine, scaled[out], scaled[kept], PLAIN_NEIGHBORS)
+            rows, _ = self.engine.nearest(scaled[out], scaled[kept], PLAIN_NEIGHBORS)
             votes = np.eye(self.n_classes)[self.labels[kept][rows]].sum(axis=1)
             right[out] = votes.argmax(axis=1) == self.labels[out]
         return float(np.average(right, weights=self.weight))
@@ -118,11 +117,18 @@ class CrossFit:
         if variant.recurrences > 1:
             sizes.append(max(1, len(self.recurring(variant))))
         size = min(sizes) if sizes else None
+        variances = self._plain_variances if variant.share > 0 else [None] * len(self.folds)
         made = {id(fit): _heaviest(_cut(fit, variant), fit.terms, size) for fit in self.fits}
         return [
-            _assembled(fold.learned, made[id(fold.learned)], self.X, variant.share)
-            for fold in self.folds
+            _assembled(fold.learned, made[id(fold.learned)], self.X, variant.share, variance)
+            for fold, variance in zip(self.folds, variances)
         ]
+
+    @cached_property
+    def _plain_variances(self) -> list[float | None]:
+        """Of every fold's scaled columns."""
+        known = {id(fit): fit.scaling.plain_variance(self.X) for fit in self.fits}
+        return [known[id(fold.learned)] for fold in self.folds]
 
     def recurring(self, variant: Variant) -> set[int]:
         """The columns that enough fits use."""
@@ -178,8 +184,10 @@ class CrossFit:
     def _moments(self, terms: Sequence[Term]) -> Float:
         """Mean and deviation of the terms over all rows; a start metric keeps its own."""
         degree = max((len(term) for term in terms), default=1)
-        inside = {int(column): i for i, column in enumerate(self.scaling.kept)}
-        candidates = Candidates(self.scaling.apply(self.X), self.engine, degree)
+        used = sorted({column for term in terms for column in term})
+        inside = {column: i for i, column in enumerate(used)}
+        own_columns = replace(self.scaling, kept=np.array(used, dtype=np.intp))
+        candidates = Candidates(own_columns.transposed(self.X), self.engine, degree)
         own = [tuple(inside[column] for column in term) for term in terms]
         candidates.add(own)
         moments = candidates.moments(np.array([candidates.number(t) for t in own], dtype=np.intp))
@@ -197,7 +205,7 @@ class CrossFit:
 
 
 def cross_fit(
-    X: Float,
+    X: Data,
     labels: Index,
     weight: Float,
     engine: Engine,
@@ -215,7 +223,7 @@ def cross_fit(
     n_folds = min(n_averaged, smallest) if smallest > 2 else 1
     if n_folds > 1:
         split = _split(labels, n_folds, options.boosting.seed)
-        if not all(len(Scaling.of(X[kept], options.standardize).kept) for kept, _ in split):
+        if not all(len(table_scaling(X, options, kept).kept) for kept, _ in split):
             n_folds = 1  # without some fold's rows nothing varies
     if n_folds == 1:
         learned = learn(X, labels, weight, engine, options, watch(0, 1) if watch else None)
@@ -232,7 +240,7 @@ def cross_fit(
 
 
 def over_folds(
-    X: Float, labels: Index, weight: Float, engine: Engine, options: LearningOptions,
+    X: Data, labels: Index, weight: Float, engine: Engine, options: LearningOptions,
     folds: list[Fold],
 ) -> CrossFit:  # fmt: skip
     """Finished folds together with the scaling of the whole table."""
@@ -246,7 +254,7 @@ def _split(labels: Index, n_folds: int, seed: int) -> list[tuple[Index, Index]]:
 
 
 def learn_fold(
-    X: Float,
+    X: Data,
     labels: Index,
     weight: Float,
     engine: Engine,
@@ -263,7 +271,7 @@ def learn_fold(
     seed = int(np.random.SeedSequence((options.boosting.seed, fold)).generate_state(1)[0])
     options = replace(options, prune=None, boosting=replace(options.boosting, seed=seed))
     with threadpool_limits(1, user_api="blas"):  # also in a worker process
-        return learn(X[rows], labels[rows], own, engine, options, watch)
+        return learn(X, labels[rows], own, engine, options, watch, rows)
 
 
 def _cut(fit: Learned, variant: Variant) -> Factor:
@@ -289,7 +297,7 @@ def _heaviest(factor: Factor, terms: Sequence[Term], size: int | None) -> Factor
     return keep_only(factor, terms, heaviest(factor, terms, size))
 
 
-def _unit(fit: Learned, factor: Factor, X: Float) -> Float:
+def _unit(fit: Learned, factor: Factor, X: Data) -> Float:
     """The factor scaled so that the rows have a total variance of 1 under its metric."""
     variance = float(fit.metric(factor, None).transform(X).var(axis=0).sum())
     return factor.matrix / np.sqrt(variance) if variance > 0 else factor.matrix
@@ -298,8 +306,9 @@ def _unit(fit: Learned, factor: Factor, X: Float) -> Float:
 def _assembled(
     fit: Learned,
     factor: Factor,
-    X: Float,
+    X: Data,
     share: float,
+    plain_variance: float | None = None,
 ) -> SparseMetric:
     """``(1 - share) W + share I``, both scaled to a total variance of 1.
 
@@ -317,7 +326,7 @@ def _assembled(
         diagonal = np.concatenate(
             [np.isin([t[0] if len(t) == 1 else -1 for t in terms], plain), np.ones(len(columns))]
         )
-        variance = float(fit.scaling.apply(X)[:, : len(plain)].var(axis=0).sum())
+        variance = fit.scaling.plain_variance(X) if plain_variance is None else plain_variance
         diagonal *= share / variance if variance > 0 else 1.0
         components = np.hstack([components, np.zeros((len(components), len(columns)))])
         moments = np.vstack([moments, np.tile([0.0, 1.0], (len(columns), 1))])

@@ -28,7 +28,6 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from .._typing import Float, Index, Rows
-from ..boosting.neighborhoods import nearest
 from ..engines import Engine
 
 #: Squared distances count as at least this share of the embedding's variance: rows may coincide.
@@ -62,6 +61,27 @@ class Training:
         """The smallest squared distance that counts."""
         variance = float(self.rows.var(axis=0).sum())
         return CLOSEST * (variance if variance > 0 else 1.0)
+
+
+def in_span(rows: Float, queries: Float) -> tuple[Float, Float]:
+    """The same distances in as many coordinates as there are rows, where columns are more.
+
+    One more coordinate has what of a query lies outside the span of the rows.
+    """
+    if rows.shape[1] <= len(rows):
+        return rows, queries
+    center = rows.mean(axis=0)
+    rows, queries = rows - center, queries - center
+    values, vectors = np.linalg.eigh(rows @ rows.T)
+    real = values > values[-1] * len(values) * np.finfo(float).eps
+    size = np.sqrt(values[real])
+    inside = (queries @ rows.T) @ vectors[:, real] / size
+    beyond = np.einsum("ij,ij->i", queries, queries) - np.einsum("ij,ij->i", inside, inside)
+    outside = np.sqrt(np.maximum(beyond, 0.0))[:, None]
+    return (
+        np.hstack([vectors[:, real] * size, np.zeros((len(rows), 1))]),
+        np.hstack([inside, outside]),
+    )
 
 
 @dataclass(frozen=True)
@@ -208,7 +228,7 @@ def _class_distances(
 def _near(engine: Engine, training: Training, queries: Float, c: int, k: int) -> Near:
     members = training.members(c)
     references = training.rows[members]
-    rows, squared = nearest(engine, queries, references, k)
+    rows, squared = engine.nearest(queries, references, k)
     return Near(queries, references, rows, squared, training.weight[members][rows], training.floor)
 
 
@@ -255,7 +275,7 @@ def _flats(near: Near, rules: Sequence[Hull]) -> list[Float]:
 def _votes(
     engine: Engine, training: Training, queries: Float, rules: Sequence[Votes]
 ) -> dict[Rule, Float]:
-    rows, _ = nearest(engine, queries, training.rows, max(rule.k for rule in rules))
+    rows, _ = engine.nearest(queries, training.rows, max(rule.k for rule in rules))
     one_hot = np.eye(training.n_classes)[training.labels] * training.weight[:, None]
     found: dict[Rule, Float] = {}
     for rule in rules:

@@ -62,7 +62,7 @@ def _predicted(model: Any, X: Any) -> RowClasses | None:
     if not hasattr(model, "predict"):
         return None
     best = getattr(model, "best_estimator_", model)
-    if not len(best._crossfit.X):  # saved without its training rows
+    if not best._crossfit.X.shape[0]:  # saved without its training rows
         return None
     return RowClasses(model.classes_, _codes(model.classes_, model.predict(X)), predicted=True)
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.ndimage import distance_transform_edt
 
+from ..._blocks import dense
 from ..._typing import Float
 from ...estimators._validation import check_table
 from ._classes import BESIDE_SOLID, RowClasses, colour, legend, legend_label, row_classes, scatter
@@ -123,7 +124,7 @@ class SurfaceDisplay:
         """
         best = _classifier(model)
         n_values = check_count("grid_resolution", grid_resolution, 2)
-        table = check_table(best, X, reset=False, missing=best.missing)
+        table = dense(check_table(best, X, reset=False, missing=best.missing))
         columns = feature_columns(best.metric_, features)
         values = [value_range(table[:, j], best.metric_, j, n_values) for j in columns]
         grid, shape = value_grid(table, columns, values)

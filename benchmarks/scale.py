@@ -1,0 +1,209 @@
+"""Large tables: time, memory and error as rows and columns grow.
+
+    python -m benchmarks.scale refresh            # neighbours of 20,000 rows against scikit-learn
+    python -m benchmarks.scale rows 200000 200    # a fit of the double ring: time, memory, error
+    python -m benchmarks.scale growth             # time per step against n, and its exponent
+    python -m benchmarks.scale wide               # XOR over 20 of 100,000 columns, and its rivals
+    python -m benchmarks.scale pure               # XOR of 2 of 20,000 columns
+    python -m benchmarks.scale step               # a step of sqrt(p) columns against p
+
+Times are wall seconds on all cores, and ratios within one run. Memory is what the process has at
+most above what it had with the table loaded, sampled every 20 milliseconds.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+
+import numpy as np
+from lightgbm import LGBMClassifier
+from sklearn.neighbors import NearestNeighbors
+
+from metricboost import SDist, SDistClassifier
+from metricboost.datasets import make_double_ring, make_xor
+from metricboost.engines import NeighborLists, get_engine
+
+from .rivals import l1_logistic, nearest
+
+#: Rows that errors are measured on.
+N_TEST = 10_000
+CORES = os.cpu_count() or 1
+
+
+def resident_megabytes() -> float:
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+@contextmanager
+def peak_memory() -> Iterator[Callable[[], float]]:
+    """Megabytes above those at the start, so far."""
+    start = resident_megabytes()
+    highest, ended = [start], threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(0.02):
+            highest[0] = max(highest[0], resident_megabytes())
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield lambda: highest[0] - start
+    finally:
+        ended.set()
+        thread.join()
+
+
+def seconds(run: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start
+
+
+# --- neighbours
+
+
+def refresh(n: int = 20_000, r: int = 30, k: int = 10, repeats: int = 5) -> None:
+    """Of both classes for every row, from none and from slightly older ones; all on float32."""
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(n, r)).astype(np.float32).astype(np.float64)
+    classes = rng.integers(0, 2, n)
+    engine = get_engine("native", CORES)
+    lists = NeighborLists(np.array([[0, 1], [1, 0]], dtype=np.int32), (k, k))
+    older = engine.nearest_by_class(z + 0.05 * rng.normal(size=z.shape), classes, lists)[0]
+    runs = {
+        "scikit-learn, brute force": lambda: brute_force(z.astype(np.float32), classes, k),
+        "metricboost, first search": lambda: engine.nearest_by_class(z, classes, lists),
+        "metricboost, refresh": lambda: engine.nearest_by_class(z, classes, lists, older),
+    }
+    times = {name: [] for name in runs}
+    for _ in range(repeats):  # in turn: a busy moment then falls on all
+        for name, run in runs.items():
+            times[name].append(seconds(run))
+    print(f"{n} rows, {r} dimensions, 2 classes, k = {k}, {CORES} cores; median of {repeats}")
+    reference = np.median(times["scikit-learn, brute force"])
+    for name, values in times.items():
+        print(
+            f"  {name:30}{np.median(values):8.3f} s{reference / np.median(values):8.1f} x as fast"
+        )
+    print(f"  the same neighbours as brute force in float64: {same_as_float64(z, classes, lists)}")
+
+
+def brute_force(z: np.ndarray, classes: np.ndarray, k: int) -> None:
+    for c in (0, 1):
+        own, rest = z[classes == c], z[classes != c]
+        search = NearestNeighbors(n_neighbors=k + 1, algorithm="brute", n_jobs=-1).fit(own)
+        search.kneighbors(own)  # a row is its own nearest
+        search.kneighbors(rest, n_neighbors=k)
+
+
+def same_as_float64(z: np.ndarray, classes: np.ndarray, lists: NeighborLists) -> str:
+    """By the oracle, which sorts the exact distances; ties are by number on both."""
+    found = get_engine("native", CORES).nearest_by_class(z, classes, lists)[0]
+    expected = get_engine("numpy").nearest_by_class(z, classes, lists)[0]
+    return f"{(found == expected).mean():.6f} of all"
+
+
+# --- rows
+
+
+def rows(n: int, p: int, attempts: int = 100) -> None:
+    """Defaults, but for the number of attempts, on the double ring."""
+    X, y = make_double_ring(n + N_TEST, p, random_state=0)[:2]
+    test = X[n:].copy(), y[n:]
+    X, y = X[:n].copy(), y[:n]
+    model = SDistClassifier(max_iter=attempts, random_state=0)
+    with peak_memory() as peak:
+        fitting = seconds(lambda: model.fit(X, y))
+        memory = peak()
+        predicting = seconds(lambda: model.predict(test[0]))
+    print(
+        f"{n} x {p}: {model.n_iter_} attempts, {fitting:.0f} s; X {X.nbytes / 1e6:.0f} MB, "
+        f"{memory:.0f} MB above it; {N_TEST} rows predicted in {predicting:.1f} s, "
+        f"{peak():.0f} MB; error {1 - model.score(*test):.4f}",
+        flush=True,
+    )
+
+
+def growth(p: int = 20, attempts: int = 10) -> None:
+    """Time per step without the neighbour searches: one fit, no refresh, less a shorter one."""
+    sizes, per_step = (50_000, 100_000, 200_000, 400_000, 800_000), []
+    for n in sizes:
+        X, y = make_double_ring(n, p, random_state=0)[:2]
+        times = [seconds(partial(one_fit, X, y, m)) for m in (1, 1 + attempts)]
+        per_step.append((times[1] - times[0]) / attempts)
+        print(
+            f"  n = {n:7}: {per_step[-1]:.4f} s a step, the first search {times[0]:.1f} s",
+            flush=True,
+        )
+    slope = np.polyfit(np.log(sizes), np.log(per_step), 1)[0]
+    print(f"time per step grows as n^{slope:.2f}")
+
+
+def one_fit(X: np.ndarray, y: np.ndarray, attempts: int) -> None:
+    SDist(
+        max_iter=attempts, n_averaged=1, refresh_every=None, oob_gate=None, prune=None,
+        screen_pairs=0, start_share=0.0, max_degree=1, random_state=0,
+    ).fit(X, y)  # fmt: skip
+
+
+# --- columns
+
+
+def wide(n: int = 200, p: int = 100_000, informative: int = 20) -> None:
+    X, y = make_xor(n + 2000, p, informative=informative / p, random_state=0)[:2]
+    print(f"XOR over {informative} of {p} columns, {n} rows")
+    compared(X, y, n)
+
+
+def pure(n: int = 500, p: int = 20_000) -> None:
+    X, y = make_xor(n + 2000, p, informative=2, random_state=0)[:2]
+    print(f"XOR of 2 of {p} columns, {n} rows")
+    compared(X, y, n, rivals=False)
+
+
+def compared(X: np.ndarray, y: np.ndarray, n: int, rivals: bool = True) -> None:
+    models: dict[str, object] = {"sDist, defaults": SDistClassifier(random_state=0)}
+    if rivals:
+        models["3-NN"] = nearest()
+        models["L1 logistic regression"] = l1_logistic()
+        models["LightGBM"] = LGBMClassifier(random_state=0, verbose=-1)
+    for name, model in models.items():
+        taken = seconds(partial(model.fit, X[:n], y[:n]))
+        print(f"  {name:25}{taken:8.1f} s   error {1 - model.score(X[n:], y[n:]):.3f}", flush=True)
+        if isinstance(model, SDistClassifier):
+            print(f"  {'':25}terms: {', '.join(t.name for t in model.metric_.terms[:5])}")
+
+
+def step(n: int = 200, attempts: int = 100) -> None:
+    """A step that sees sqrt(p) columns, without the first search."""
+    times = {}
+    for p in (1_000, 100_000):
+        X, y = make_xor(n, p, random_state=0)[:2]
+        options = {
+            "max_features": "sqrt", "n_averaged": 1, "screen_pairs": 0, "oob_gate": None,
+            "refresh_every": None, "prune": None, "start_share": 0.0, "random_state": 0,
+        }  # fmt: skip
+        fits = [
+            min(seconds(partial(SDist(max_iter=m, **options).fit, X, y)) for _ in range(3))
+            for m in (1, 1 + attempts)
+        ]
+        times[p] = (fits[1] - fits[0]) / attempts
+        print(f"  p = {p:6}: {1e3 * times[p]:.2f} ms a step", flush=True)
+    print(f"ratio {times[100_000] / times[1_000]:.1f}")
+
+
+COMMANDS: dict[str, Callable[..., None]] = {
+    "refresh": refresh, "rows": rows, "growth": growth, "wide": wide, "pure": pure, "step": step,
+}  # fmt: skip
+
+
+if __name__ == "__main__":
+    name, *numbers = sys.argv[1:] or ["refresh"]
+    COMMANDS[name](*(int(number) for number in numbers))

@@ -1,0 +1,50 @@
+// Eight numbers at once. Sums in eight interleaved parts fill wide registers and have a fixed order
+// of additions, so that they have the same bits on every machine and engine.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+
+#include "multiversion.hpp"
+
+namespace metricboost {
+
+constexpr std::size_t LANES = 8;
+
+#if defined(__GNUC__) || defined(__clang__)
+typedef double Lanes __attribute__((vector_size(8 * sizeof(double))));
+#else
+struct Lanes {
+    double value[LANES];
+
+    double operator[](std::size_t c) const { return value[c]; }
+    friend Lanes operator+(Lanes a, Lanes b) {
+        for (std::size_t c = 0; c < LANES; ++c) a.value[c] += b.value[c];
+        return a;
+    }
+    friend Lanes operator-(Lanes a, Lanes b) {
+        for (std::size_t c = 0; c < LANES; ++c) a.value[c] -= b.value[c];
+        return a;
+    }
+    friend Lanes operator*(Lanes a, Lanes b) {
+        for (std::size_t c = 0; c < LANES; ++c) a.value[c] *= b.value[c];
+        return a;
+    }
+    Lanes &operator+=(Lanes b) { return *this = *this + b; }
+};
+#endif
+
+// From anywhere in memory; the second for what is left of a row, zeros beyond it.
+INNER void load(const double *from, Lanes &to) { std::memcpy(&to, from, sizeof to); }
+
+INNER void load_rest(const double *from, std::size_t count, Lanes &to) {
+    double rest[LANES] = {0, 0, 0, 0, 0, 0, 0, 0};
+    for (std::size_t c = 0; c < count; ++c) rest[c] = from[c];
+    load(rest, to);
+}
+
+INNER double added(const Lanes &part) {
+    return ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
+}
+
+}  // namespace metricboost

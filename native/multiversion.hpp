@@ -1,0 +1,13 @@
+// One binary, several instruction sets: the loader picks the widest the machine has.
+#pragma once
+
+#if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__)
+#define MULTIVERSION __attribute__((target_clones("avx512f", "avx2", "default")))
+// Inlined into every version of its callers, so that an inner loop costs no call.
+#define INNER static inline __attribute__((always_inline))
+#define INNER_MEMBER inline __attribute__((always_inline))
+#else
+#define MULTIVERSION
+#define INNER static inline
+#define INNER_MEMBER inline
+#endif

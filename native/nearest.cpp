@@ -1,0 +1,511 @@
+#include "nearest.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <tuple>
+#include <vector>
+
+#include "distance.hpp"
+#include "multiversion.hpp"
+#include "threads.hpp"
+
+namespace metricboost {
+
+namespace {
+
+constexpr std::size_t BLOCK = 256;       // rows of a block: a tile stays in the second-level cache
+constexpr std::size_t SAMPLE = 256;      // rows that say along which column a block is widest
+constexpr std::size_t FLOAT_COLUMNS = 1024;  // beyond, float32 has too few digits to tell rows apart
+constexpr std::size_t RUN = 32;           // products looked at together
+constexpr double SMALLEST = 1e-150;       // squares of what is smaller are zero
+constexpr double NONE = std::numeric_limits<double>::infinity();
+
+// To 36 bits of its own size, halves to even.
+double to_twelve_digits(double value) {
+    constexpr std::uint64_t DROPPED = (std::uint64_t{1} << 17) - 1;
+    std::uint64_t bits;
+    std::memcpy(&bits, &value, sizeof bits);
+    bits += (DROPPED >> 1) + ((bits >> 17) & 1);
+    bits &= ~DROPPED;
+    std::memcpy(&value, &bits, sizeof bits);
+    return value;
+}
+
+// The k nearest found so far, in order of their distances to twelve digits, then of their numbers;
+// the caller owns the memory.
+struct NearestList {
+    std::int32_t *rows;
+    double *distances;
+    std::size_t k;
+
+    double bound() const { return distances[k - 1]; }
+
+    // Whether it was near enough, and not known already.
+    bool insert(double distance, std::int32_t row) {
+        std::size_t place = k;
+        while (place > 0 && before(distance, row, place - 1)) --place;
+        if (place == k || (place > 0 && rows[place - 1] == row)) return false;
+        for (std::size_t i = k - 1; i > place; --i) {
+            rows[i] = rows[i - 1];
+            distances[i] = distances[i - 1];
+        }
+        rows[place] = row;
+        distances[place] = distance;
+        return true;
+    }
+
+  private:
+    bool before(double distance, std::int32_t row, std::size_t i) const {
+        if (rows[i] < 0) return true;  // also before a distance that overflowed
+        return distance < distances[i] || (distance == distances[i] && row < rows[i]);
+    }
+};
+
+struct Block {
+    std::size_t from, size;  // in the order of the blocks
+    std::int32_t label;
+};
+
+// Rows of one class, halved along their widest column until they fit into blocks.
+void divide(const Table &table, std::int32_t *order, std::size_t from, std::size_t size,
+            std::int32_t label, std::vector<Block> &blocks) {
+    if (size <= BLOCK) {
+        blocks.push_back({from, size, label});
+        return;
+    }
+    const std::size_t step = std::max<std::size_t>(size / SAMPLE, 1);
+    std::size_t widest = 0;
+    double width = -1.0;
+    for (std::size_t c = 0; c < table.r; ++c) {
+        double low = NONE, high = -NONE;
+        for (std::size_t i = 0; i < size; i += step) {
+            const double value = table.at(order[from + i], c);
+            low = std::min(low, value);
+            high = std::max(high, value);
+        }
+        if (high - low > width) {
+            width = high - low;
+            widest = c;
+        }
+    }
+    const std::size_t half = (size + BLOCK - 1) / BLOCK / 2 * BLOCK;
+    if (table.r > 0) {
+        std::int32_t *begin = order + from;
+        std::nth_element(begin, begin + half, begin + size, [&](std::int32_t a, std::int32_t b) {
+            const double x = table.at(a, widest), y = table.at(b, widest);
+            return x < y || (x == y && a < b);
+        });
+    }
+    divide(table, order, from, half, label, blocks);
+    divide(table, order, from + half, size - half, label, blocks);
+}
+
+// The rows in the order of their blocks.
+struct Partition {
+    std::size_t n, r;
+    std::vector<std::int32_t> order, place;  // the row at each place, and the place of each row
+    std::vector<Block> blocks;
+    std::vector<double> z;          // n x r: the rows at their places
+    std::vector<double> low, high;  // blocks x r: the corners of the boxes
+
+    Partition(const Table &table, const std::int32_t *classes, std::size_t n_classes)
+        : n(table.n), r(table.r), order(n), place(n), z(n * r) {
+        std::iota(order.begin(), order.end(), 0);
+        std::stable_sort(order.begin(), order.end(),
+                         [&](std::int32_t a, std::int32_t b) { return classes[a] < classes[b]; });
+        std::size_t from = 0;
+        for (std::size_t c = 0; c < n_classes; ++c) {
+            std::size_t end = from;
+            while (end < n && classes[order[end]] == static_cast<std::int32_t>(c)) ++end;
+            if (end > from)
+                divide(table, order.data(), from, end - from, static_cast<std::int32_t>(c), blocks);
+            from = end;
+        }
+        for (std::size_t i = 0; i < n; ++i) {
+            place[order[i]] = static_cast<std::int32_t>(i);
+            for (std::size_t c = 0; c < r; ++c) z[i * r + c] = table.at(order[i], c);
+        }
+        find_boxes();
+    }
+
+    const double *row(std::size_t place) const { return z.data() + place * r; }
+
+    // No rows of two blocks are nearer than this.
+    double gap(std::size_t a, std::size_t b) const {
+        double sum = 0.0;
+        for (std::size_t c = 0; c < r; ++c) {
+            const double d = std::max({low[a * r + c] - high[b * r + c],
+                                       low[b * r + c] - high[a * r + c], 0.0});
+            sum += d * d;
+        }
+        return sum * (1 - 1e-12);
+    }
+
+  private:
+    void find_boxes() {
+        low.assign(blocks.size() * r, NONE);
+        high.assign(blocks.size() * r, -NONE);
+        for (std::size_t b = 0; b < blocks.size(); ++b)
+            for (std::size_t i = blocks[b].from; i < blocks[b].from + blocks[b].size; ++i)
+                for (std::size_t c = 0; c < r; ++c) {
+                    low[b * r + c] = std::min(low[b * r + c], z[i * r + c]);
+                    high[b * r + c] = std::max(high[b * r + c], z[i * r + c]);
+                }
+    }
+};
+
+void product(const Blas &blas, int m, int n, int k, float *a, float *b, float *out) {
+    float alpha = -2.0f, beta = 0.0f;
+    char transposed = 'T', plain = 'N';
+    blas.sgemm(&transposed, &plain, &m, &n, &k, &alpha, a, &k, b, &k, &beta, out, &m);
+}
+
+void product(const Blas &blas, int m, int n, int k, double *a, double *b, double *out) {
+    double alpha = -2.0, beta = 0.0;
+    char transposed = 'T', plain = 'N';
+    blas.dgemm(&transposed, &plain, &m, &n, &k, &alpha, a, &k, b, &k, &beta, out, &m);
+}
+
+// Whether a product is at or below the bar of its row or of its column. A rough distance is the
+// product plus both norms, and the bars are less their own row's norm.
+template <typename T>
+INNER bool any_below_bars(const T *products, const T *norms, const T *bars, T norm, T bar,
+                          std::size_t size) {
+    int any = 0;
+    for (std::size_t j = 0; j < size; ++j) {
+        const T for_row = bar - norms[j], for_column = bars[j] - norm;
+        any |= products[j] <= (for_row > for_column ? for_row : for_column);
+    }
+    return any != 0;
+}
+
+MULTIVERSION
+bool any_below(const float *products, const float *norms, const float *bars, float norm, float bar,
+               std::size_t size) {
+    return any_below_bars(products, norms, bars, norm, bar, size);
+}
+
+MULTIVERSION
+bool any_below(const double *products, const double *norms, const double *bars, double norm,
+               double bar, std::size_t size) {
+    return any_below_bars(products, norms, bars, norm, bar, size);
+}
+
+template <typename T>
+T rounded_up(double value) {
+    return static_cast<T>(value * (1 + 2 * static_cast<double>(std::numeric_limits<T>::epsilon())));
+}
+
+template <typename T>
+struct Pair {
+    std::uint16_t own, other;  // places in their blocks
+    T rough;
+};
+
+// What one thread needs for a tile.
+template <typename T>
+struct Desk {
+    std::vector<T> tile, bars_a, bars_b, column;
+    std::vector<Pair<T>> pairs_a, pairs_b;
+    std::vector<std::pair<double, std::size_t>> near;
+
+    Desk() : tile(BLOCK * BLOCK), bars_a(BLOCK), bars_b(BLOCK), column(BLOCK) {}
+};
+
+template <typename T>
+class Search {
+  public:
+    Search(const Table &table, const std::int32_t *classes, const Lists &lists, const Blas &blas,
+           std::int32_t *rows, double *distances)
+        : n_(table.n), r_(table.r), lists_(lists), blas_(blas), rows_(rows), distances_(distances),
+          offset_(lists.count + 1, 0), parts_(table, classes, lists.classes),
+          locks_(parts_.blocks.size()), reach_(parts_.blocks.size() * lists.count),
+          bounds_(n_ * lists.count) {
+        for (std::size_t l = 0; l < lists.count; ++l) offset_[l + 1] = offset_[l] + lists.sizes[l];
+        std::fill(rows_, rows_ + n_ * offset_.back(), -1);
+        std::fill(distances_, distances_ + n_ * offset_.back(), NONE);
+        for (auto &reach : reach_) reach = NONE;
+        for (auto &bound : bounds_) bound = NONE;
+        pack();
+    }
+
+    void run(const std::int32_t *previous, std::size_t threads) {
+        std::vector<Desk<T>> desks(std::max<std::size_t>(threads, 1));
+        const std::size_t count = parts_.blocks.size();
+        for_each_piece(count, threads, [&](std::size_t a, std::size_t worker) {
+            if (previous) take_over(a, previous);
+            else begin(a, desks[worker]);
+        });
+        for_each_piece(count, threads,
+                       [&](std::size_t a, std::size_t worker) { compare(a, desks[worker]); });
+        for_each_piece(count, threads, [&](std::size_t a, std::size_t) { measure(a); });
+    }
+
+  private:
+    static constexpr T OPEN = std::numeric_limits<T>::infinity();
+
+    std::size_t n_, r_;
+    const Lists &lists_;
+    const Blas &blas_;
+    std::int32_t *rows_;
+    double *distances_;
+    std::vector<std::size_t> offset_;
+    Partition parts_;
+    std::vector<std::mutex> locks_;
+    std::vector<std::atomic<double>> reach_;  // blocks x lists: how far the farthest k-th is
+    std::vector<std::atomic<double>> bounds_;  // lists x rows: how far each k-th is
+    std::vector<T> packed_, norms_;           // rows centred, of size 1, in the order of the blocks
+    std::vector<double> longest_;             // of each block, the largest norm's root
+    double unit_ = 1.0;                       // what a distance of 1 is among the packed rows
+
+    // Centred and scaled, so that neither squares nor their sums leave the range of T.
+    void pack() {
+        std::vector<double> mean(r_, 0.0);
+        for (std::size_t i = 0; i < n_; ++i)
+            for (std::size_t c = 0; c < r_; ++c) mean[c] += parts_.row(i)[c] / static_cast<double>(n_);
+        double largest = 0.0;
+        for (std::size_t i = 0; i < n_; ++i)
+            for (std::size_t c = 0; c < r_; ++c)
+                largest = std::max(largest, std::abs(parts_.row(i)[c] - mean[c]));
+        const double scale = 1.0 / std::max(largest, SMALLEST);
+        unit_ = scale * scale;
+        packed_.resize(n_ * r_);
+        norms_.resize(n_);
+        longest_.assign(parts_.blocks.size(), 0.0);
+        for (std::size_t b = 0; b < parts_.blocks.size(); ++b)
+            for (std::size_t i = parts_.blocks[b].from, end = i + parts_.blocks[b].size; i < end; ++i) {
+                double norm = 0.0;
+                for (std::size_t c = 0; c < r_; ++c) {
+                    const T value = static_cast<T>((parts_.row(i)[c] - mean[c]) * scale);
+                    packed_[i * r_ + c] = value;
+                    norm += static_cast<double>(value) * static_cast<double>(value);
+                }
+                norms_[i] = static_cast<T>(norm);
+                longest_[b] = std::max(longest_[b], std::sqrt(norm));
+            }
+    }
+
+    // What rounding may add to or take from a rough distance between two blocks, and the twelve
+    // digits within which distances are equal.
+    double rounding(std::size_t a, std::size_t b) const {
+        const double size = longest_[a] + longest_[b], terms = static_cast<double>(r_ + 8);
+        const double eps = std::numeric_limits<T>::epsilon();
+        return 2 * terms * eps * size * size + terms * std::numeric_limits<T>::min();
+    }
+
+    std::int32_t slot(std::size_t a, std::size_t b) const {
+        return lists_.slots[parts_.blocks[a].label * lists_.classes + parts_.blocks[b].label];
+    }
+
+    NearestList list(std::size_t place, std::int32_t slot) const {
+        const std::size_t start = parts_.order[place] * offset_.back() + offset_[slot];
+        return {rows_ + start, distances_ + start, static_cast<std::size_t>(lists_.sizes[slot])};
+    }
+
+    double reach(std::size_t block, std::int32_t slot) const {
+        return slot < 0 ? -1.0 : reach_[block * lists_.count + slot].load(std::memory_order_relaxed);
+    }
+
+    double distance(std::size_t a, std::size_t b) const {
+        return squared_distance(parts_.row(a), parts_.row(b), r_);
+    }
+
+    std::atomic<double> &bound(std::size_t place, std::int32_t slot) {
+        return bounds_[slot * n_ + place];
+    }
+
+    void insert(std::size_t place, std::int32_t slot, std::size_t other) {
+        auto own = list(place, slot);
+        if (own.insert(to_twelve_digits(distance(place, other)), parts_.order[other]))
+            bound(place, slot).store(own.bound(), std::memory_order_relaxed);
+    }
+
+    void update_reach(std::size_t block, std::int32_t slot) {
+        const Block &rows = parts_.blocks[block];
+        double farthest = 0.0;
+        for (std::size_t place = rows.from; place < rows.from + rows.size; ++place)
+            farthest = std::max(farthest, bound(place, slot).load(std::memory_order_relaxed));
+        reach_[block * lists_.count + slot].store(farthest * (1 + 1e-10), std::memory_order_relaxed);
+    }
+
+    void take_over(std::size_t a, const std::int32_t *previous) {
+        const Block &rows = parts_.blocks[a];
+        std::vector<std::pair<double, std::int32_t>> near;
+        for (std::size_t l = 0; l < lists_.count; ++l) {
+            const auto slot = static_cast<std::int32_t>(l);
+            for (std::size_t place = rows.from; place < rows.from + rows.size; ++place) {
+                const std::int32_t *known = previous + parts_.order[place] * offset_.back();
+                near.clear();
+                for (std::size_t j = offset_[l]; j < offset_[l + 1]; ++j)
+                    if (known[j] >= 0)
+                        near.emplace_back(to_twelve_digits(distance(place, parts_.place[known[j]])),
+                                          known[j]);
+                std::sort(near.begin(), near.end());
+                auto own = list(place, slot);
+                for (std::size_t j = 0; j < near.size(); ++j)
+                    std::tie(own.distances[j], own.rows[j]) = near[j];
+                bound(place, slot).store(own.bound(), std::memory_order_relaxed);
+            }
+            update_reach(a, slot);
+        }
+    }
+
+    // The distances of the neighbours that were kept, with all their digits.
+    void measure(std::size_t a) const {
+        const Block &block = parts_.blocks[a];
+        const std::size_t width = offset_.back();
+        for (std::size_t place = block.from; place < block.from + block.size; ++place)
+            for (std::size_t j = parts_.order[place] * width, end = j + width; j < end; ++j)
+                if (rows_[j] >= 0) distances_[j] = distance(place, parts_.place[rows_[j]]);
+    }
+
+    // First bars: every list from the nearest block that it takes rows of.
+    void begin(std::size_t a, Desk<T> &desk) {
+        for (std::size_t l = 0; l < lists_.count; ++l) {
+            std::size_t nearest_block = parts_.blocks.size();
+            double best = NONE;
+            for (std::size_t b = 0; b < parts_.blocks.size(); ++b) {
+                if (slot(a, b) != static_cast<std::int32_t>(l)) continue;
+                const double gap = a == b ? -1.0 : parts_.gap(a, b);
+                if (gap < best) {
+                    best = gap;
+                    nearest_block = b;
+                }
+            }
+            if (nearest_block < parts_.blocks.size())
+                tile(a, nearest_block, static_cast<std::int32_t>(l), -1, desk);
+        }
+    }
+
+    // All tiles of a block with itself and those after it, the nearest first.
+    void compare(std::size_t a, Desk<T> &desk) {
+        desk.near.clear();
+        for (std::size_t b = a; b < parts_.blocks.size(); ++b)
+            if (slot(a, b) >= 0 || slot(b, a) >= 0) desk.near.emplace_back(parts_.gap(a, b), b);
+        std::sort(desk.near.begin(), desk.near.end());
+        for (const auto &[gap, b] : desk.near) {
+            const std::int32_t own = slot(a, b), other = a == b ? -1 : slot(b, a);
+            const bool reached = gap <= reach(a, own), reached_back = gap <= reach(b, other);
+            if (reached || reached_back) tile(a, b, reached ? own : -1, reached_back ? other : -1, desk);
+        }
+    }
+
+    // The bars of a block's rows, less their norms: rough distances above them are of no use.
+    void bars(std::size_t block, std::int32_t slot, double slack, std::vector<T> &out) {
+        const Block &rows = parts_.blocks[block];
+        if (slot < 0) {
+            std::fill(out.begin(), out.begin() + rows.size, -OPEN);
+            return;
+        }
+        for (std::size_t i = 0; i < rows.size; ++i) {
+            const std::size_t place = rows.from + i;
+            out[i] = bar(bound(place, slot).load(std::memory_order_relaxed), slack) - norms_[place];
+        }
+    }
+
+    T bar(double bound, double slack) const {
+        return bound == NONE ? OPEN : rounded_up<T>(bound * (1 + 1e-10) * unit_ + slack);
+    }
+
+    // Where a list is not full yet, the k-th smallest rough distance of this tile is a bar.
+    void first_bar(const T *products, std::size_t stride, const Block &others, std::size_t skip,
+                   std::size_t k, double slack, Desk<T> &desk, T &bar) {
+        std::size_t count = 0;
+        for (std::size_t j = 0; j < others.size; ++j)
+            if (j != skip) desk.column[count++] = products[j * stride] + norms_[others.from + j];
+        if (count < k) return;
+        std::nth_element(desk.column.begin(), desk.column.begin() + (k - 1),
+                         desk.column.begin() + count);
+        bar = rounded_up<T>(static_cast<double>(desk.column[k - 1]) + 2 * slack);
+    }
+
+    void tile(std::size_t a, std::size_t b, std::int32_t own, std::int32_t other, Desk<T> &desk) {
+        const Block &A = parts_.blocks[a], &B = parts_.blocks[b];
+        const double slack = rounding(a, b);
+        const T *products = desk.tile.data();
+        multiply(A, B, desk.tile.data());
+        bars(a, own, slack, desk.bars_a);
+        bars(b, other, slack, desk.bars_b);
+        for (std::size_t i = 0; own >= 0 && i < A.size; ++i)
+            if (desk.bars_a[i] == OPEN)
+                first_bar(products + i * B.size, 1, B, a == b ? i : BLOCK, lists_.sizes[own], slack,
+                          desk, desk.bars_a[i]);
+        for (std::size_t j = 0; other >= 0 && j < B.size; ++j)
+            if (desk.bars_b[j] == OPEN)
+                first_bar(products + j, B.size, A, BLOCK, lists_.sizes[other], slack, desk,
+                          desk.bars_b[j]);
+        collect(A, B, a == b, desk);
+        push(a, b, own, slack, desk.pairs_a);
+        push(b, a, other, slack, desk.pairs_b);
+    }
+
+    void multiply(const Block &A, const Block &B, T *tile) const {
+        if (r_ == 0) {
+            std::fill(tile, tile + A.size * B.size, T(0));
+            return;
+        }
+        // A BLAS routine reads its operands only, though it does not say so.
+        product(blas_, static_cast<int>(B.size), static_cast<int>(A.size), static_cast<int>(r_),
+                const_cast<T *>(packed_.data()) + B.from * r_,
+                const_cast<T *>(packed_.data()) + A.from * r_, tile);
+    }
+
+    void collect(const Block &A, const Block &B, bool itself, Desk<T> &desk) const {
+        const T *norms = norms_.data() + B.from, *bars = desk.bars_b.data();
+        desk.pairs_a.clear();
+        desk.pairs_b.clear();
+        for (std::size_t i = 0; i < A.size; ++i) {
+            const T *products = desk.tile.data() + i * B.size;
+            const T norm = norms_[A.from + i], bar = desk.bars_a[i];
+            for (std::size_t from = 0; from < B.size; from += RUN) {
+                const std::size_t size = std::min(RUN, B.size - from);
+                if (!any_below(products + from, norms + from, bars + from, norm, bar, size))
+                    continue;
+                for (std::size_t j = from; j < from + size; ++j) {
+                    if (itself && i == j) continue;
+                    const auto x = static_cast<std::uint16_t>(i), y = static_cast<std::uint16_t>(j);
+                    const T rough = products[j] + norm + norms[j];
+                    if (products[j] <= bar - norms[j]) desk.pairs_a.push_back({x, y, rough});
+                    if (products[j] <= bars[j] - norm) desk.pairs_b.push_back({y, x, rough});
+                }
+            }
+        }
+    }
+
+    void push(std::size_t a, std::size_t b, std::int32_t slot, double slack,
+              const std::vector<Pair<T>> &pairs) {
+        if (slot < 0 || pairs.empty()) return;
+        const std::size_t from = parts_.blocks[a].from, other_from = parts_.blocks[b].from;
+        const std::lock_guard<std::mutex> guard(locks_[a]);
+        for (const Pair<T> &pair : pairs) {
+            const std::size_t place = from + pair.own;
+            if (pair.rough <= bar(bound(place, slot).load(std::memory_order_relaxed), slack))
+                insert(place, slot, other_from + pair.other);
+        }
+        update_reach(a, slot);
+    }
+};
+
+template <typename T>
+void search(const Table &table, const std::int32_t *classes, const Lists &lists,
+            const std::int32_t *previous, const Blas &blas, std::size_t threads,
+            std::int32_t *rows, double *distances) {
+    Search<T>(table, classes, lists, blas, rows, distances).run(previous, threads);
+}
+
+}  // namespace
+
+void nearest(const Table &table, const std::int32_t *classes, const Lists &lists,
+             const std::int32_t *previous, const Blas &blas, std::size_t threads,
+             std::int32_t *rows, double *distances) {
+    const auto run = table.r > FLOAT_COLUMNS ? search<double> : search<float>;
+    run(table, classes, lists, previous, blas, threads, rows, distances);
+}
+
+}  // namespace metricboost
