@@ -23,7 +23,9 @@ constexpr std::size_t BLOCK = 256;       // rows of a block: a tile stays in the
 constexpr std::size_t SAMPLE = 256;      // rows that say along which column a block is widest
 constexpr std::size_t FLOAT_COLUMNS = 1024;  // beyond, float32 has too few digits to tell rows apart
 constexpr std::size_t RUN = 32;           // products looked at together
-constexpr double SMALLEST = 1e-150;       // squares of what is smaller are zero
+constexpr double TIE = 1e-10;             // more than twelve digits tell apart
+constexpr double COARSE = 0x1p-1055;      // subnormal squares differ by less, and are equal
+constexpr double SMALLEST = 1e-150;       // what is smaller is not scaled up to 1: its square would overflow
 constexpr double NONE = std::numeric_limits<double>::infinity();
 
 // To 36 bits of its own size, halves to even.
@@ -223,7 +225,7 @@ class Search {
   public:
     Search(const Table &table, const std::int32_t *classes, const Lists &lists, const Blas &blas,
            std::int32_t *rows, double *distances)
-        : n_(table.n), r_(table.r), lists_(lists), blas_(blas), rows_(rows), distances_(distances),
+        : n_(table.n), r_(table.r), classes_(classes), lists_(lists), blas_(blas), rows_(rows), distances_(distances),
           offset_(lists.count + 1, 0), parts_(table, classes, lists.classes),
           locks_(parts_.blocks.size()), reach_(parts_.blocks.size() * lists.count),
           bounds_(n_ * lists.count) {
@@ -236,8 +238,8 @@ class Search {
     }
 
     void run(const std::int32_t *previous, std::size_t threads) {
-        std::vector<Desk<T>> desks(std::max<std::size_t>(threads, 1));
         const std::size_t count = parts_.blocks.size();
+        std::vector<Desk<T>> desks(std::max<std::size_t>(std::min(threads, count), 1));
         for_each_piece(count, threads, [&](std::size_t a, std::size_t worker) {
             if (previous) take_over(a, previous);
             else begin(a, desks[worker]);
@@ -251,6 +253,7 @@ class Search {
     static constexpr T OPEN = std::numeric_limits<T>::infinity();
 
     std::size_t n_, r_;
+    const std::int32_t *classes_;
     const Lists &lists_;
     const Blas &blas_;
     std::int32_t *rows_;
@@ -262,7 +265,7 @@ class Search {
     std::vector<std::atomic<double>> bounds_;  // lists x rows: how far each k-th is
     std::vector<T> packed_, norms_;           // rows centred, of size 1, in the order of the blocks
     std::vector<double> longest_;             // of each block, the largest norm's root
-    double unit_ = 1.0;                       // what a distance of 1 is among the packed rows
+    double scale_ = 1.0;                      // of the packed rows
 
     // Centred and scaled, so that neither squares nor their sums leave the range of T.
     void pack() {
@@ -273,8 +276,7 @@ class Search {
         for (std::size_t i = 0; i < n_; ++i)
             for (std::size_t c = 0; c < r_; ++c)
                 largest = std::max(largest, std::abs(parts_.row(i)[c] - mean[c]));
-        const double scale = 1.0 / std::max(largest, SMALLEST);
-        unit_ = scale * scale;
+        const double scale = scale_ = 1.0 / std::max(largest, SMALLEST);
         packed_.resize(n_ * r_);
         norms_.resize(n_);
         longest_.assign(parts_.blocks.size(), 0.0);
@@ -296,7 +298,8 @@ class Search {
     double rounding(std::size_t a, std::size_t b) const {
         const double size = longest_[a] + longest_[b], terms = static_cast<double>(r_ + 8);
         const double eps = std::numeric_limits<T>::epsilon();
-        return 2 * terms * eps * size * size + terms * std::numeric_limits<T>::min();
+        return (2 * terms * eps + TIE) * size * size + terms * std::numeric_limits<T>::min() +
+               COARSE * scale_ * scale_;
     }
 
     std::int32_t slot(std::size_t a, std::size_t b) const {
@@ -331,7 +334,15 @@ class Search {
         double farthest = 0.0;
         for (std::size_t place = rows.from; place < rows.from + rows.size; ++place)
             farthest = std::max(farthest, bound(place, slot).load(std::memory_order_relaxed));
-        reach_[block * lists_.count + slot].store(farthest * (1 + 1e-10), std::memory_order_relaxed);
+        reach_[block * lists_.count + slot].store(farthest * (1 + TIE) + COARSE, std::memory_order_relaxed);
+    }
+
+    // Whether a row may stand in a list: earlier neighbours are not taken on trust.
+    bool belongs(std::size_t place, std::int32_t slot, std::int32_t row) const {
+        if (row < 0 || static_cast<std::size_t>(row) >= n_ || row == parts_.order[place])
+            return false;
+        const std::size_t own = classes_[parts_.order[place]];
+        return lists_.slots[own * lists_.classes + classes_[row]] == slot;
     }
 
     void take_over(std::size_t a, const std::int32_t *previous) {
@@ -343,10 +354,11 @@ class Search {
                 const std::int32_t *known = previous + parts_.order[place] * offset_.back();
                 near.clear();
                 for (std::size_t j = offset_[l]; j < offset_[l + 1]; ++j)
-                    if (known[j] >= 0)
+                    if (belongs(place, slot, known[j]))
                         near.emplace_back(to_twelve_digits(distance(place, parts_.place[known[j]])),
                                           known[j]);
                 std::sort(near.begin(), near.end());
+                near.erase(std::unique(near.begin(), near.end()), near.end());
                 auto own = list(place, slot);
                 for (std::size_t j = 0; j < near.size(); ++j)
                     std::tie(own.distances[j], own.rows[j]) = near[j];
@@ -410,7 +422,7 @@ class Search {
     }
 
     T bar(double bound, double slack) const {
-        return bound == NONE ? OPEN : rounded_up<T>(bound * (1 + 1e-10) * unit_ + slack);
+        return bound == NONE ? OPEN : rounded_up<T>(bound * scale_ * scale_ * (1 + TIE) + slack);
     }
 
     // Where a list is not full yet, the k-th smallest rough distance of this tile is a bar.

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -33,7 +34,11 @@ void for_each_piece(std::size_t pieces, std::size_t threads, Run run) {
     };
     std::vector<std::thread> others;
     others.reserve(threads - 1);
-    for (std::size_t worker = 1; worker < threads; ++worker) others.emplace_back(work, worker);
+    try {
+        for (std::size_t worker = 1; worker < threads; ++worker) others.emplace_back(work, worker);
+    } catch (const std::system_error &) {
+        // No more threads to be had: those that there are do all of it.
+    }
     work(0);
     for (auto &thread : others) thread.join();
     if (failure) std::rethrow_exception(failure);

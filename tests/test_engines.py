@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+from threadpoolctl import threadpool_limits
 
+from metricboost._threads import allowed_threads
 from metricboost.boosting import BoostingOptions, Learned, LearningOptions, learn
 from metricboost.datasets import make_double_ring, make_madelon, make_xor
 from metricboost.engines import (
@@ -320,6 +323,67 @@ def test_distances_that_overflow_have_rows(native: Engine) -> None:
     z = 1e200 * np.random.default_rng(0).normal(size=(600, 2))
     rows, _ = native.nearest_by_class(z, np.arange(600) % 2, lists_of(2, "common", 4))
     assert (rows >= 0).all()
+
+
+def test_ties_to_twelve_digits_in_many_columns(native: Engine) -> None:
+    """Beyond 1024 columns products have more digits than distances are told apart by."""
+    n = 300
+    z = np.zeros((n, 1100))
+    z[np.arange(n), np.arange(n)] = 1 + 1e-11 * np.random.default_rng(0).standard_normal(n)
+    arguments = z, np.zeros(n, int), lists_of(1, "own", 50)
+    assert np.array_equal(
+        native.nearest_by_class(*arguments)[0], NUMPY.nearest_by_class(*arguments)[0]
+    )
+
+
+@pytest.mark.parametrize("size", [1e-160, 1e-158, 1e-155, 1e150])
+def test_squares_at_the_ends_of_the_range(native: Engine, size: float) -> None:
+    """Subnormal ones have few digits, and the largest rows stand far out."""
+    z = size * np.random.default_rng(0).normal(size=(600, 3))
+    if size > 1:
+        z[:2] = [[1e153], [-1e153]]
+    arguments = z, np.arange(600) % 2, lists_of(2, "common", 5)
+    assert np.array_equal(
+        native.nearest_by_class(*arguments)[0], NUMPY.nearest_by_class(*arguments)[0]
+    )
+
+
+def test_lists_without_rows(native: Engine) -> None:
+    """A class of one row has no other of its kind; there may be nothing to search among."""
+    z, classes = np.random.default_rng(0).random((20, 2)), np.arange(20) // 19
+    for engine in (NUMPY, native):
+        rows, distances = engine.nearest_by_class(z, classes, lists_of(2, "common", 2))
+        assert (rows[19, :2] == -1).all()
+        assert np.isinf(distances[19, :2]).all()
+        assert engine.nearest(z, z[:0], 3)[0].shape == (20, 0)
+        assert engine.nearest(z, z, 0)[0].shape == (20, 0)
+
+
+def test_earlier_neighbours_are_not_trusted(native: Engine) -> None:
+    """Repeated, a row itself, of another class, or no rows at all."""
+    rng = np.random.default_rng(0)
+    z, classes, lists = rng.normal(size=(400, 3)), rng.integers(0, 2, 400), lists_of(2, "common", 4)
+    expected = native.nearest_by_class(z, classes, lists)[0]
+    own = np.tile(np.arange(400, dtype=np.int32)[:, None], (1, lists.width))
+    for previous in (own, own * 0, own + 400, -own, expected[:, ::-1].copy()):
+        found = native.nearest_by_class(z, classes, lists, previous)[0]
+        assert np.array_equal(found, expected)
+
+
+def test_more_threads_than_there_is_work_for() -> None:
+    z, classes, lists = np.zeros((3000, 2)), np.arange(3000) % 2, lists_of(2, "common", 2)
+    found = get_engine("native", 5000).nearest_by_class(z, classes, lists)[0]
+    assert np.array_equal(found, get_engine("native").nearest_by_class(z, classes, lists)[0])
+
+
+def test_blas_keeps_its_threads_after_searches_at_once() -> None:
+    """Its limit is the process's: the last search to end restores what the first one found."""
+    z = np.random.default_rng(0).random((400, 2))
+    classes, lists = np.arange(400) % 2, lists_of(2, "common", 2)
+    native = get_engine("native")
+    with threadpool_limits(2, user_api="blas"), ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: native.nearest_by_class(z, classes, lists), range(40)))
+        assert allowed_threads() == 2
 
 
 # --- wrong shapes

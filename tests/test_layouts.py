@@ -93,7 +93,7 @@ def test_all_else_takes_a_sparse_table(layout: str, tmp_path: Path) -> None:
     assert np.array_equal(loaded.predict(table), sparse_model.predict(table))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        search = SDistClassifierCV(model(classifier="margin"), n_iter=1, cv=2, random_state=0)
+        search = SDistClassifierCV(model(), n_iter=1, cv=2, random_state=0)
         assert search.fit(table, Y).predict(table).shape == (240,)
 
 

@@ -85,7 +85,7 @@ class NativeEngine(Engine):
         return out
 
     def nearest(self, queries: Float, references: Float, k: int) -> tuple[Rows, Float]:
-        if len(queries) < FEW_QUERIES or not len(references):
+        if len(queries) < FEW_QUERIES or not min(k, len(references)):
             return nearest_by_sorting(queries, references, k)
         k, n = min(k, len(references)), len(queries)
         classes = np.repeat([0, 1], [n, len(references)])

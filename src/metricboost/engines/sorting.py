@@ -20,6 +20,8 @@ BLOCK = 512
 #: so the order of near-equal distances is only settled by differences. Where more than these are
 #: as near as the k-th, all that are are ranked.
 SPARE = 8
+#: Subnormal squares have few digits: those that differ by less are equal to twelve.
+COARSE = 2.0**-1055
 
 
 def nearest_by_sorting(
@@ -30,8 +32,10 @@ def nearest_by_sorting(
     Where there are fewer references, all of them.
     """
     k = min(k, len(references) - (itself is not None))
-    search = _Search(references, k)
     rows, distances = np.empty((len(queries), k), dtype=np.int32), np.empty((len(queries), k))
+    if k == 0:
+        return rows, distances
+    search = _Search(references, k)
     for start in range(0, len(queries), BLOCK):
         part = slice(start, start + BLOCK)
         rows[part], distances[part] = search(
@@ -97,7 +101,7 @@ class _Search:
         size = np.sqrt(np.einsum("ij,ij->i", centred, centred)) + np.sqrt(self._norms.max())
         # Twelve digits count as a tie, and the product has its own rounding on top.
         error = (2.0**-35 + 4 * (centred.shape[1] + 2) * np.finfo(float).eps) * size**2
-        bar = ends[:, 0] + error
+        bar = ends[:, 0] + error + COARSE
         return bar, np.flatnonzero(~(ends[:, 1] > bar))
 
     def _ranked(self, queries: Float, candidates: Rows) -> tuple[Rows, Float]:
@@ -109,6 +113,8 @@ class _Search:
 
 def squared_distances(a: Float, b: Float, index: Rows) -> Float:
     """``|a_i - b_index[i, j]|^2``, from differences, so without cancellation."""
+    if index.shape[1] > len(a):
+        return np.stack([lane_sums((row - b[j]) ** 2) for row, j in zip(a, index)])
     return np.stack([lane_sums((a - b[j]) ** 2) for j in index.T], axis=1)
 
 

@@ -15,8 +15,8 @@ from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
 from sklearn.utils import ClassifierTags
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
+from .._threads import one_blas_thread
 from .._typing import Data, Float
 from ..boosting import LearningOptions
 from ..boosting.path import Path
@@ -346,7 +346,7 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         line = ProgressLine(options.boosting.max_iter) if self.verbose else None
         shared = workers(self.n_jobs, _size(table.X), self.n_averaged)
         # One BLAS thread: results then do not depend on the machine's number of cores.
-        with threadpool_limits(1, user_api="blas"):
+        with one_blas_thread():
             crossfit = cross_fit(
                 table.X,
                 table.labels,

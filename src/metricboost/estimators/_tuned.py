@@ -274,7 +274,7 @@ class SDistClassifierCV(ClassifierMixin, ExplainingMixin, TransformerMixin, Base
         limits = Limits(base.start_share, base.prune)
         run = Tasks(n_jobs, "configurations scored" if self.verbose else None)
         found = run(delayed(cheap_search)(part, kind, k, scorer, limits) for part in crossfits)
-        if kind == "kernel" or (kind == "auto" and len(crossfits[0].X) <= MOST_KERNEL_ROWS):
+        if kind == "kernel" or (kind == "auto" and crossfits[0].X.shape[0] <= MOST_KERNEL_ROWS):
             order = sorted(range(len(found)), key=lambda i: -max(s.score for s in found[i]))
             finalists = order if kind == "kernel" else order[:FINALISTS]
             run = Tasks(n_jobs, "finalists scored" if self.verbose else None)

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.special import softmax
-from threadpoolctl import threadpool_limits
 
 from .._blocks import dense
 from .._files import replacing
+from .._threads import one_blas_thread
 from .._typing import Float, Index
 from ..estimators._validation import check_table
 from ..inspection import ModelExplanation, explain_model
@@ -100,7 +100,7 @@ def make_report(model: Any, X: Any = None, y: Any = None, title: str | None = No
         problems = model.problems_
         X, y, numbers = _of_table(model, X)
         model = model.model_
-    with threadpool_limits(1, user_api="blas"):  # many small products: threads would only wait
+    with one_blas_thread():  # many small products: threads would only wait
         summary = Summary(model, X, y, problems, numbers)
         page = _rendered(summary, title or "What the model has learned")
     return Report(page)

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from joblib import Parallel, delayed
-from threadpoolctl import threadpool_limits
 
+from .._threads import one_blas_thread
 from .._typing import Float, Index
 from .calibration import Calibration, calibrate
 from .crossfit import CrossFit, Variant
@@ -125,7 +125,7 @@ def candidates(
 
 def _of_variant(crossfit: CrossFit, variant: Variant, rules: Sequence[Rule]) -> list[Candidate]:
     """One variant with every rule, calibrated on rows out of fold."""
-    with threadpool_limits(1, user_api="blas"):  # also in a worker process
+    with one_blas_thread():  # also in a worker process
         rows, found = out_of_fold(crossfit, variant, rules)
         labels, weight = crossfit.labels[rows], crossfit.weight[rows]
         weight = weight * (len(weight) / weight.sum())

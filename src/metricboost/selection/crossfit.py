@@ -22,8 +22,8 @@ from functools import cached_property
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.model_selection import StratifiedKFold
-from threadpoolctl import threadpool_limits
 
+from .._threads import one_blas_thread
 from .._typing import Data, Float, Index
 from ..boosting.learn import Learned, LearningOptions, learn, table_scaling
 from ..boosting.loop import Watch
@@ -270,7 +270,7 @@ def learn_fold(
     own = weight[rows] * (len(rows) / weight[rows].sum())
     seed = int(np.random.SeedSequence((options.boosting.seed, fold)).generate_state(1)[0])
     options = replace(options, prune=None, boosting=replace(options.boosting, seed=seed))
-    with threadpool_limits(1, user_api="blas"):  # also in a worker process
+    with one_blas_thread():  # also in a worker process
         return learn(X, labels[rows], own, engine, options, watch, rows)
 
 

@@ -27,6 +27,7 @@ from sklearn.mixture import GaussianMixture
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
+from .._threads import one_blas_thread
 from .._typing import Float, Index, Rows
 from ..engines import Engine
 
@@ -193,7 +194,7 @@ class Readout:
 
     @cached_property
     def _model(self) -> Any:
-        with threadpool_limits(1, user_api="blas"):  # the same on any number of cores
+        with one_blas_thread():  # the same on any number of cores
             if isinstance(self.rule, Kernel):
                 return _Machine(self.training, self.rule)
             return _mixtures(self.training, self.rule) if isinstance(self.rule, Mixture) else None

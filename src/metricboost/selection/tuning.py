@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
+from .._threads import one_blas_thread
 from .._typing import Float, Index
 from ..boosting.learn import Learned, LearningOptions
 from ..boosting.path import best_step
@@ -140,7 +140,7 @@ def score_variants(
     """Every variant with every rule, calibrated and scored on rows out of fold."""
     found = []
     sizes = [len(part) for part in scored_rows(crossfit)]
-    with threadpool_limits(1, user_api="blas"):
+    with one_blas_thread():
         for variant in tried:
             rows, evidence = out_of_fold(crossfit, variant, rules)
             labels, weight = crossfit.labels[rows], crossfit.weight[rows]
