@@ -148,7 +148,7 @@ def growth(p: int = 20, attempts: int = 10) -> None:
 
 def one_fit(X: np.ndarray, y: np.ndarray, attempts: int) -> None:
     SDist(
-        max_iter=attempts, n_averaged=1, refresh_every=None, oob_gate=None, prune=None,
+        max_iter=attempts, n_averaged=1, refresh_every=None, prune=None,
         screen_pairs=0, start_share=0.0, max_degree=1, random_state=0,
     ).fit(X, y)  # fmt: skip
 

@@ -1,5 +1,5 @@
 // The door between NumPy and the kernels: shapes are checked here, the GIL is released, and the
-// caller owns every array. Indices are trusted (the neighbour search and the term list make them).
+// caller owns every array. Terms are trusted (the list of candidates makes them).
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -38,32 +38,47 @@ metricboost::Neighbors neighbors(const Index &rows, std::size_t n) {
     return {rows.data(), rows.shape(1)};
 }
 
-void margins(Matrix z, Index same, Index other, std::size_t threads, OutVector out) {
-    const std::size_t n = z.shape(0);
-    require(out.shape(0) == n, "out has the wrong length");
-    const auto s = neighbors(same, n), o = neighbors(other, n);
+void make_graph(metricboost::Graph *self, Index same, Index other, std::optional<Columns> place) {
+    const std::size_t n = same.shape(0);
+    require(!place || place->shape(0) == n, "places and rows differ in number");
+    for (const Index &near : {same, other})
+        for (std::size_t i = 0; i < near.size(); ++i)
+            require(near.data()[i] >= 0 && static_cast<std::size_t>(near.data()[i]) < n,
+                    "no such neighbour");
+    const auto near_same = neighbors(same, n), near_other = neighbors(other, n);
+    const auto table = place ? metricboost::Table{place->data(), n, place->shape(1),
+                                                  place->stride(0), place->stride(1)}
+                             : metricboost::Table{nullptr, n, 0, 0, 0};
     nb::gil_scoped_release release;
-    metricboost::margins(z.data(), n, z.shape(1), s, o, threads, out.data());
+    new (self) metricboost::Graph(n, near_same, near_other, table);
+}
+
+void margins(const metricboost::Graph &graph, Matrix z, std::size_t threads, OutVector out) {
+    require(z.shape(0) == graph.size(), "z and the graph differ in rows");
+    require(out.shape(0) == graph.size(), "out has the wrong length");
+    nb::gil_scoped_release release;
+    graph.margins(z.data(), z.shape(1), threads, out.data());
 }
 
 template <typename T>
-void column_margins(Matrix phi, Index same, Index other, std::size_t threads, Array<T, 2> out) {
-    const std::size_t n = phi.shape(0), q = phi.shape(1);
+void column_margins(const metricboost::Graph &graph, Matrix phi, std::size_t threads,
+                    Array<T, 2> out) {
+    const std::size_t n = graph.size(), q = phi.shape(1);
+    require(phi.shape(0) == n, "phi and the graph differ in rows");
     require(out.shape(0) == n && out.shape(1) == q, "out has the wrong shape");
-    const auto s = neighbors(same, n), o = neighbors(other, n);
     nb::gil_scoped_release release;
-    metricboost::column_margins(phi.data(), n, q, s, o, threads, out.data());
+    graph.column_margins(phi.data(), q, threads, out.data());
 }
 
 template <auto Kernel>
-void over_edges(Matrix z, Vector weight, Index same, Index other, std::size_t threads,
+void over_edges(const metricboost::Graph &graph, Matrix z, Vector weight, std::size_t threads,
                 OutMatrix out) {
-    const std::size_t n = z.shape(0), s = z.shape(1);
+    const std::size_t n = graph.size(), s = z.shape(1);
+    require(z.shape(0) == n, "z and the graph differ in rows");
     require(out.shape(0) == n && out.shape(1) == s, "out has the wrong shape");
     require(weight.shape(0) == n, "weight has the wrong length");
-    const auto near_same = neighbors(same, n), near_other = neighbors(other, n);
     nb::gil_scoped_release release;
-    Kernel(z.data(), n, s, weight.data(), near_same, near_other, threads, out.data());
+    (graph.*Kernel)(z.data(), s, weight.data(), threads, out.data());
 }
 
 metricboost::Terms terms(const Matrix &x, const Index &factors) {
@@ -142,11 +157,13 @@ void nearest(Columns z, Labels classes, Index slots, Labels sizes, std::optional
 
 NB_MODULE(_native, m) {
     m.doc() = "C++ kernels of metricboost; what each computes is in native/*.hpp.";
-    m.def("margins", &margins);
-    m.def("column_margins", &column_margins<double>);
-    m.def("column_margins", &column_margins<float>);
-    m.def("laplacian", &over_edges<metricboost::laplacian>);
-    m.def("edge_shares", &over_edges<metricboost::edge_shares>);
+    nb::class_<metricboost::Graph>(m, "Graph")
+        .def("__init__", &make_graph, "same"_a, "other"_a, "place"_a.none())
+        .def("margins", &margins)
+        .def("column_margins", &column_margins<double>)
+        .def("column_margins", &column_margins<float>)
+        .def("laplacian", &over_edges<&metricboost::Graph::laplacian>)
+        .def("edge_shares", &over_edges<&metricboost::Graph::edge_shares>);
     m.def("term_moments", &term_moments);
     m.def("term_columns", &term_columns);
     m.def("pull_back", &pull_back);

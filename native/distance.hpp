@@ -18,12 +18,14 @@ INNER double squared_distance(const double *a, const double *b, std::size_t r) {
         const Lanes d = x - y;
         part += d * d;
     }
-    if (i < r) {
-        load_rest(a + i, r - i, x);
-        load_rest(b + i, r - i, y);
-        const Lanes d = x - y;
-        part += d * d;
+    if (i == r) return added(part);
+    double sums[LANES];
+    store(part, sums);
+    for (std::size_t c = 0; i < r; ++i, ++c) {
+        const double d = a[i] - b[i];
+        sums[c] += d * d;
     }
+    load(sums, part);
     return added(part);
 }
 

@@ -1,8 +1,9 @@
 #include "graph.hpp"
 
 #include <algorithm>
-#include <utility>
-#include <vector>
+#include <memory>
+#include <numeric>
+#include <type_traits>
 
 #include "distance.hpp"
 #include "multiversion.hpp"
@@ -12,10 +13,8 @@ namespace metricboost {
 
 namespace {
 
-constexpr std::size_t ROWS = 1024;       // of a piece of work
-constexpr std::size_t COLUMNS = 16;      // of a piece of work, at least: whole lines of the cache
-constexpr std::size_t PARTS = 4;         // sums of a large graph
-constexpr std::size_t MANY = 1u << 22;   // edges times columns: a large graph
+constexpr std::size_t ROWS = 1024;  // of a piece of work
+constexpr std::size_t LINE = 8;     // numbers of a line of the cache
 
 struct Range {
     std::size_t from, to;
@@ -29,158 +28,227 @@ void for_rows(std::size_t n, std::size_t threads, Run run) {
     });
 }
 
-double mean_distance(const double *z, std::size_t i, std::size_t r, Neighbors near) {
+// The edges at a row that have a weight, from either end.
+struct Ends {
+    std::vector<std::int32_t> rows;
+    std::vector<double> weights;
+    std::size_t count = 0;
+
+    void reserve(std::size_t size) {
+        if (rows.size() < size) {
+            rows.resize(size);
+            weights.resize(size);
+        }
+    }
+
+    // Overwritten by the next where it has no weight: half of them have none, in no order.
+    void add(std::int32_t row, double weight) {
+        rows[count] = row;
+        weights[count] = weight;
+        count += weight != 0.0;
+    }
+};
+
+// S sums of what the edges at row i give it, in S columns of rows `stride` numbers apart.
+template <bool Squared, std::size_t S>
+INNER void gather_columns(const double *z, std::size_t stride, std::size_t i, const Ends &ends,
+                          double *out) {
+    double sum[S], own[S];
+    for (std::size_t c = 0; c < S; ++c) {
+        sum[c] = 0.0;
+        own[c] = z[i * stride + c];
+    }
+    for (std::size_t j = 0; j < ends.count; ++j) {
+        const double w = ends.weights[j], *its = z + ends.rows[j] * stride;
+        for (std::size_t c = 0; c < S; ++c) {
+            const double d = own[c] - its[c];
+            sum[c] += w * (Squared ? d * d : d);
+        }
+    }
+    for (std::size_t c = 0; c < S; ++c) out[c] = sum[c];
+}
+
+// Adds to S sums scale * (z_i - z_j)^2 for all ends j of the edges from row i.
+template <std::size_t S>
+INNER void square_columns(const double *z, std::size_t stride, std::size_t i,
+                          const std::int32_t *ends, std::size_t k, double scale, double *out) {
+    double sum[S], own[S];
+    for (std::size_t c = 0; c < S; ++c) {
+        sum[c] = out[c];
+        own[c] = z[i * stride + c];
+    }
+    for (std::size_t j = 0; j < k; ++j) {
+        const double *its = z + ends[j] * stride;
+        for (std::size_t c = 0; c < S; ++c) {
+            const double d = own[c] - its[c];
+            sum[c] += scale * (d * d);
+        }
+    }
+    for (std::size_t c = 0; c < S; ++c) out[c] = sum[c];
+}
+
+// Calls run with a number of columns that the compiler knows, so that sums stay in registers.
+template <typename Run>
+INNER void in_eights(std::size_t columns, Run run) {
+    std::size_t c = 0;
+    for (; c + 8 <= columns; c += 8) run(c, std::integral_constant<std::size_t, 8>{});
+    if (columns - c >= 4) {
+        run(c, std::integral_constant<std::size_t, 4>{});
+        c += 4;
+    }
+    if (columns - c >= 2) {
+        run(c, std::integral_constant<std::size_t, 2>{});
+        c += 2;
+    }
+    if (columns > c) run(c, std::integral_constant<std::size_t, 1>{});
+}
+
+MULTIVERSION
+void laplacian_at(const double *z, std::size_t stride, std::size_t s, std::size_t i,
+                  const Ends &ends, double *out) {
+    in_eights(s, [&](std::size_t c, auto size) INLINE_LAMBDA {
+        gather_columns<false, size>(z + c, stride, i, ends, out + c);
+    });
+}
+
+MULTIVERSION
+void shares_at(const double *z, std::size_t stride, std::size_t s, std::size_t i, const Ends &ends,
+               double *out) {
+    in_eights(s, [&](std::size_t c, auto size) INLINE_LAMBDA {
+        gather_columns<true, size>(z + c, stride, i, ends, out + c);
+    });
+}
+
+MULTIVERSION
+void add_squares(const double *z, std::size_t stride, std::size_t s, std::size_t i,
+                 const std::int32_t *ends, std::size_t k, double scale, double *sum) {
+    in_eights(s, [&](std::size_t c, auto size) INLINE_LAMBDA {
+        square_columns<size>(z + c, stride, i, ends, k, scale, sum + c);
+    });
+}
+
+double mean_distance(const double *z, std::size_t stride, std::size_t i, std::size_t r,
+                     const std::int32_t *ends, std::size_t k) {
     double sum = 0.0;
-    for (std::size_t j = 0; j < near.k; ++j)
-        sum += squared_distance(z + i * r, z + near.rows[i * near.k + j] * r, r);
-    return sum / static_cast<double>(near.k);
-}
-
-template <typename T>
-INNER void column_margins_of(const double *phi, std::size_t q, Neighbors same, Neighbors other,
-                             Range rows, T *out) {
-    // Tiles of columns: the rows of one tile stay in the cache, and every row is read 2k times.
-    constexpr std::size_t TILE = 64;
-    double sum[TILE];
-    for (std::size_t c = 0; c < q; c += TILE) {
-        const std::size_t width = std::min(TILE, q - c);
-        for (std::size_t i = rows.from; i < rows.to; ++i) {
-            const double *own = phi + i * q + c;
-            std::fill(sum, sum + width, 0.0);
-            for (const auto &[near, sign] : {std::pair{other, 1.0}, std::pair{same, -1.0}}) {
-                const double scale = sign / static_cast<double>(near.k);
-                for (std::size_t j = 0; j < near.k; ++j) {
-                    const double *its = phi + near.rows[i * near.k + j] * q + c;
-                    for (std::size_t t = 0; t < width; ++t) {
-                        const double d = own[t] - its[t];
-                        sum[t] += scale * (d * d);
-                    }
-                }
-            }
-            for (std::size_t t = 0; t < width; ++t) out[i * q + c + t] = static_cast<T>(sum[t]);
-        }
-    }
-}
-
-MULTIVERSION
-void column_margins_part(const double *phi, std::size_t q, Neighbors same, Neighbors other,
-                         Range rows, double *out) {
-    column_margins_of(phi, q, same, other, rows, out);
-}
-
-MULTIVERSION
-void column_margins_part(const double *phi, std::size_t q, Neighbors same, Neighbors other,
-                         Range rows, float *out) {
-    column_margins_of(phi, q, same, other, rows, out);
-}
-
-// What the edges of some rows add to both of their ends, in some columns. Of the Laplacian an edge
-// adds its weighted difference to one end and takes it from the other; of the shares it adds the
-// weighted square of the difference to both.
-template <bool Squared>
-INNER void scatter(const double *z, std::size_t s, const double *weight, Neighbors same,
-                   Neighbors other, Range rows, Range columns, double *out) {
-    const std::size_t width = columns.to - columns.from;
-    z += columns.from;
-    out += columns.from;
-    for (const auto &[near, sign] : {std::pair{other, 1.0}, std::pair{same, -1.0}}) {
-        for (std::size_t i = rows.from; i < rows.to; ++i) {
-            if (weight[i] == 0.0) continue;
-            const double w = sign * weight[i] / static_cast<double>(near.k);
-            const double *zi = z + i * s;
-            double *at_i = out + i * s;
-            for (std::size_t j = 0; j < near.k; ++j) {
-                const std::size_t row = near.rows[i * near.k + j];
-                const double *zj = z + row * s;
-                double *at_j = out + row * s;
-                for (std::size_t c = 0; c < width; ++c) {
-                    const double d = zi[c] - zj[c], share = Squared ? w * (d * d) : w * d;
-                    at_i[c] += share;
-                    at_j[c] += Squared ? share : -share;
-                }
-            }
-        }
-    }
-}
-
-MULTIVERSION
-void laplacian_part(const double *z, std::size_t s, const double *weight, Neighbors same,
-                    Neighbors other, Range rows, Range columns, double *out) {
-    scatter<false>(z, s, weight, same, other, rows, columns, out);
-}
-
-MULTIVERSION
-void edge_shares_part(const double *z, std::size_t s, const double *weight, Neighbors same,
-                      Neighbors other, Range rows, Range columns, double *out) {
-    scatter<true>(z, s, weight, same, other, rows, columns, out);
-}
-
-// Many columns are shared by columns; few columns of a large graph by rows, in PARTS sums that are
-// added in order; all else is one piece.
-template <typename Part>
-void over_edges(std::size_t n, std::size_t s, std::size_t edges, std::size_t threads, double *out,
-                Part part) {
-    std::fill(out, out + n * s, 0.0);
-    if (s >= 2 * COLUMNS) {
-        const std::size_t share = (s + threads - 1) / std::max<std::size_t>(threads, 1);
-        const std::size_t width = std::max(COLUMNS, share);  // of no account to any sum
-        for_each_piece((s + width - 1) / width, threads, [&](std::size_t piece, std::size_t) {
-            part(Range{0, n}, Range{piece * width, std::min((piece + 1) * width, s)}, out);
-        });
-        return;
-    }
-    if (edges * s < MANY) {
-        part(Range{0, n}, Range{0, s}, out);
-        return;
-    }
-    std::vector<double> sums((PARTS - 1) * n * s, 0.0);
-    const std::size_t size = (n + PARTS - 1) / PARTS;
-    for_each_piece(PARTS, threads, [&](std::size_t piece, std::size_t) {
-        double *sum = piece == 0 ? out : sums.data() + (piece - 1) * n * s;
-        part(Range{piece * size, std::min((piece + 1) * size, n)}, Range{0, s}, sum);
-    });
-    for_rows(n, threads, [&](Range rows) {
-        for (std::size_t i = rows.from * s; i < rows.to * s; ++i)
-            for (std::size_t piece = 0; piece + 1 < PARTS; ++piece)
-                out[i] += sums[piece * n * s + i];
-    });
+    if (r == 1)
+        for (std::size_t j = 0; j < k; ++j) sum += (z[i] - z[ends[j]]) * (z[i] - z[ends[j]]);
+    else
+        for (std::size_t j = 0; j < k; ++j) sum += squared_distance(z + i * stride, z + ends[j] * stride, r);
+    return sum / static_cast<double>(k);
 }
 
 }  // namespace
 
-void margins(const double *z, std::size_t n, std::size_t r, Neighbors same, Neighbors other,
-             std::size_t threads, double *out) {
-    for_rows(n, threads, [&](Range rows) {
+Graph::Graph(std::size_t n, Neighbors same, Neighbors other, const Table &place) : n_(n) {
+    std::vector<std::int32_t> place_of(n);
+    if (place.r > 0) {
+        order_ = order_of_near_rows(place);
+        for (std::size_t i = 0; i < n; ++i) place_of[order_[i]] = static_cast<std::int32_t>(i);
+    } else {
+        std::iota(place_of.begin(), place_of.end(), 0);
+    }
+    add_edges(other, 1.0, place_of);
+    add_edges(same, -1.0, place_of);
+}
+
+void Graph::add_edges(Neighbors near, double sign, const std::vector<std::int32_t> &place) {
+    Edges edges{sign, near.k, std::vector<std::int32_t>(n_ * near.k),
+                std::vector<std::size_t>(n_ + 1, 0), std::vector<std::int32_t>(n_ * near.k)};
+    for (std::size_t i = 0; i < n_; ++i)
+        for (std::size_t j = 0; j < near.k; ++j)
+            edges.out[i * near.k + j] = place[near.rows[row_at(i) * near.k + j]];
+    for (const std::int32_t end : edges.out) ++edges.start[end + 1];
+    std::partial_sum(edges.start.begin(), edges.start.end(), edges.start.begin());
+    std::vector<std::size_t> next(edges.start.begin(), edges.start.end() - 1);
+    for (std::size_t i = 0; i < n_; ++i)
+        for (std::size_t j = 0; j < near.k; ++j)
+            edges.in[next[edges.out[i * near.k + j]]++] = static_cast<std::int32_t>(i);
+    edges_.push_back(std::move(edges));
+}
+
+Graph::Rows Graph::arranged(const double *z, std::size_t s, std::size_t threads) const {
+    if (order_.empty()) return {z, s, nullptr};
+    std::size_t stride = 1;
+    while (stride < std::min(s, LINE)) stride *= 2;
+    if (s > LINE) stride = (s + LINE - 1) / LINE * LINE;
+    std::unique_ptr<double[]> kept(new double[n_ * stride + LINE]);
+    void *start = kept.get();
+    std::size_t space = (n_ * stride + LINE) * sizeof(double);
+    auto *data = static_cast<double *>(
+        std::align(LINE * sizeof(double), n_ * stride * sizeof(double), start, space));
+    for_rows(n_, threads, [&](Range rows) {
         for (std::size_t i = rows.from; i < rows.to; ++i)
-            out[i] = mean_distance(z, i, r, other) - mean_distance(z, i, r, same);
+            std::copy_n(z + row_at(i) * s, s, data + i * stride);
+    });
+    return {data, stride, std::move(kept)};
+}
+
+void Graph::margins(const double *z, std::size_t r, std::size_t threads, double *out) const {
+    const Rows placed = arranged(z, r, threads);
+    for_rows(n_, threads, [&](Range rows) {
+        for (std::size_t i = rows.from; i < rows.to; ++i) {
+            double margin = 0.0;
+            for (const Edges &edges : edges_) {
+                const std::int32_t *ends = edges.out.data() + i * edges.k;
+                margin += edges.sign * mean_distance(placed.data, placed.stride, i, r, ends, edges.k);
+            }
+            out[row_at(i)] = margin;
+        }
     });
 }
 
 template <typename T>
-void column_margins(const double *phi, std::size_t n, std::size_t q, Neighbors same,
-                    Neighbors other, std::size_t threads, T *out) {
-    for_rows(n, threads, [&](Range rows) { column_margins_part(phi, q, same, other, rows, out); });
+void Graph::column_margins(const double *phi, std::size_t q, std::size_t threads, T *out) const {
+    const Rows placed = arranged(phi, q, threads);
+    for_rows(n_, threads, [&](Range rows) {
+        std::vector<double> sum(q);
+        for (std::size_t i = rows.from; i < rows.to; ++i) {
+            std::fill(sum.begin(), sum.end(), 0.0);
+            for (const Edges &edges : edges_)
+                add_squares(placed.data, placed.stride, q, i, edges.out.data() + i * edges.k, edges.k,
+                            edges.sign / static_cast<double>(edges.k), sum.data());
+            std::copy_n(sum.data(), q, out + row_at(i) * q);
+        }
+    });
 }
 
-template void column_margins(const double *, std::size_t, std::size_t, Neighbors, Neighbors,
-                             std::size_t, double *);
-template void column_margins(const double *, std::size_t, std::size_t, Neighbors, Neighbors,
-                             std::size_t, float *);
+template void Graph::column_margins(const double *, std::size_t, std::size_t, double *) const;
+template void Graph::column_margins(const double *, std::size_t, std::size_t, float *) const;
 
-void laplacian(const double *z, std::size_t n, std::size_t s, const double *weight, Neighbors same,
-               Neighbors other, std::size_t threads, double *out) {
-    over_edges(n, s, n * (same.k + other.k), threads, out,
-               [&](Range rows, Range columns, double *sum) {
-                   laplacian_part(z, s, weight, same, other, rows, columns, sum);
-               });
+template <bool Squared>
+void Graph::over_edges(const double *z, std::size_t s, const double *weight, std::size_t threads,
+                       double *out) const {
+    const Rows placed = arranged(z, s, threads), weights = arranged(weight, 1, threads);
+    const double *u = weights.data;
+    for_rows(n_, threads, [&](Range rows) {
+        Ends ends;
+        for (std::size_t i = rows.from; i < rows.to; ++i) {
+            ends.count = 0;
+            for (const Edges &edges : edges_) {
+                const double scale = edges.sign / static_cast<double>(edges.k);
+                const std::size_t from = edges.start[i], to = edges.start[i + 1];
+                ends.reserve(ends.count + edges.k + to - from + 1);
+                if (u[i] != 0.0)
+                    for (std::size_t j = i * edges.k; j < (i + 1) * edges.k; ++j)
+                        ends.add(edges.out[j], scale * u[i]);
+                for (std::size_t j = from; j < to; ++j)
+                    ends.add(edges.in[j], scale * u[edges.in[j]]);
+            }
+            double *sum = out + row_at(i) * s;
+            if constexpr (Squared) shares_at(placed.data, placed.stride, s, i, ends, sum);
+            else laplacian_at(placed.data, placed.stride, s, i, ends, sum);
+        }
+    });
 }
 
-void edge_shares(const double *z, std::size_t n, std::size_t s, const double *weight,
-                 Neighbors same, Neighbors other, std::size_t threads, double *out) {
-    over_edges(n, s, n * (same.k + other.k), threads, out,
-               [&](Range rows, Range columns, double *sum) {
-                   edge_shares_part(z, s, weight, same, other, rows, columns, sum);
-               });
+void Graph::laplacian(const double *z, std::size_t s, const double *weight, std::size_t threads,
+                      double *out) const {
+    over_edges<false>(z, s, weight, threads, out);
+}
+
+void Graph::edge_shares(const double *z, std::size_t s, const double *weight, std::size_t threads,
+                        double *out) const {
+    over_edges<true>(z, s, weight, threads, out);
 }
 
 }  // namespace metricboost

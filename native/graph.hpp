@@ -1,12 +1,17 @@
 // The signed neighbour graph: edges of weight +u_i/k to the rows of the other class nearest to row
 // i, and of -u_i/k to those of its own.
 //
-// Work is shared among threads in pieces that the sizes alone decide, and every sum has a fixed
-// order: no result depends on the number of threads.
+// Rows are read along edges, so a graph of many rows keeps them in an order in which near rows lie
+// near each other in memory. Every edge is kept at both of its ends: a row's sum is then over its
+// own edges and nothing else writes to it. Sums have a fixed order, whatever the threads.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "blocks.hpp"
 
 namespace metricboost {
 
@@ -15,23 +20,58 @@ struct Neighbors {
     std::size_t k;
 };
 
-// out[i] = mean over other of |z_i - z_j|^2 minus the mean over same; z is n x r.
-void margins(const double *z, std::size_t n, std::size_t r, Neighbors same, Neighbors other,
-             std::size_t threads, double *out);
+class Graph {
+  public:
+    // `place` says where the rows lie, so that near ones can be put together; it may have no
+    // columns, and rows then stay in their order.
+    Graph(std::size_t n, Neighbors same, Neighbors other, const Table &place);
 
-// out[i, c] = the same for every column by itself: the diagonal of D_i. phi is n x q.
-template <typename T>
-void column_margins(const double *phi, std::size_t n, std::size_t q, Neighbors same,
-                    Neighbors other, std::size_t threads, T *out);
+    std::size_t size() const { return n_; }
 
-// out = L z for the signed Laplacian L. Rows with weight 0 are outside the bag: only edges from
-// rows inside count. z and out are n x s.
-void laplacian(const double *z, std::size_t n, std::size_t s, const double *weight, Neighbors same,
-               Neighbors other, std::size_t threads, double *out);
+    // out[i] = mean over other of |z_i - z_j|^2 minus the mean over same; z is n x r.
+    void margins(const double *z, std::size_t r, std::size_t threads, double *out) const;
 
-// out[a, c] = what the edges at row a, from either end, add to z_c' L z_c for every column of z
-// (n x s): the shares of independent rows in a sum over edges that are not independent.
-void edge_shares(const double *z, std::size_t n, std::size_t s, const double *weight,
-                 Neighbors same, Neighbors other, std::size_t threads, double *out);
+    // out[i, c] = the same for every column by itself: the diagonal of D_i. phi is n x q.
+    template <typename T>
+    void column_margins(const double *phi, std::size_t q, std::size_t threads, T *out) const;
+
+    // out = L z for the signed Laplacian L. Rows with weight 0 are outside the bag: only edges
+    // from rows inside count. z and out are n x s.
+    void laplacian(const double *z, std::size_t s, const double *weight, std::size_t threads,
+                   double *out) const;
+
+    // out[a, c] = what the edges at row a, from either end, add to z_c' L z_c for every column of z
+    // (n x s): the shares of independent rows in a sum over edges that are not independent.
+    void edge_shares(const double *z, std::size_t s, const double *weight, std::size_t threads,
+                     double *out) const;
+
+  private:
+    // One class's edges, in the order of the graph's rows.
+    struct Edges {
+        double sign;
+        std::size_t k;
+        std::vector<std::int32_t> out;   // n x k: where a row's edges end
+        std::vector<std::size_t> start;  // n + 1: a row's part of `in`
+        std::vector<std::int32_t> in;    // the rows whose edges end here
+    };
+    // Rows in the order of the graph, as they were given or in memory of their own.
+    struct Rows {
+        const double *data;
+        std::size_t stride;
+        std::unique_ptr<double[]> kept;
+    };
+
+    std::size_t n_;
+    std::vector<std::int32_t> order_;  // the row at each place; empty where rows stay in their order
+    std::vector<Edges> edges_;         // to other, then to same
+
+    void add_edges(Neighbors near, double sign, const std::vector<std::int32_t> &place);
+    std::size_t row_at(std::size_t place) const { return order_.empty() ? place : order_[place]; }
+    Rows arranged(const double *z, std::size_t s, std::size_t threads) const;
+
+    template <bool Squared>
+    void over_edges(const double *z, std::size_t s, const double *weight, std::size_t threads,
+                    double *out) const;
+};
 
 }  // namespace metricboost

@@ -36,6 +36,7 @@ struct Lanes {
 
 // From anywhere in memory; the second for what is left of a row, zeros beyond it.
 INNER void load(const double *from, Lanes &to) { std::memcpy(&to, from, sizeof to); }
+INNER void store(const Lanes &from, double *to) { std::memcpy(to, &from, sizeof from); }
 
 INNER void load_rest(const double *from, std::size_t count, Lanes &to) {
     double rest[LANES] = {0, 0, 0, 0, 0, 0, 0, 0};

@@ -6,8 +6,10 @@
 // Inlined into every version of its callers, so that an inner loop costs no call.
 #define INNER static inline __attribute__((always_inline))
 #define INNER_MEMBER inline __attribute__((always_inline))
+#define INLINE_LAMBDA __attribute__((always_inline))
 #else
 #define MULTIVERSION
 #define INNER static inline
 #define INNER_MEMBER inline
+#define INLINE_LAMBDA
 #endif

@@ -19,8 +19,6 @@ namespace metricboost {
 
 namespace {
 
-constexpr std::size_t BLOCK = 256;       // rows of a block: a tile stays in the second-level cache
-constexpr std::size_t SAMPLE = 256;      // rows that say along which column a block is widest
 constexpr std::size_t FLOAT_COLUMNS = 1024;  // beyond, float32 has too few digits to tell rows apart
 constexpr std::size_t RUN = 32;           // products looked at together
 constexpr double TIE = 1e-10;             // more than twelve digits tell apart
@@ -68,45 +66,6 @@ struct NearestList {
         return distance < distances[i] || (distance == distances[i] && row < rows[i]);
     }
 };
-
-struct Block {
-    std::size_t from, size;  // in the order of the blocks
-    std::int32_t label;
-};
-
-// Rows of one class, halved along their widest column until they fit into blocks.
-void divide(const Table &table, std::int32_t *order, std::size_t from, std::size_t size,
-            std::int32_t label, std::vector<Block> &blocks) {
-    if (size <= BLOCK) {
-        blocks.push_back({from, size, label});
-        return;
-    }
-    const std::size_t step = std::max<std::size_t>(size / SAMPLE, 1);
-    std::size_t widest = 0;
-    double width = -1.0;
-    for (std::size_t c = 0; c < table.r; ++c) {
-        double low = NONE, high = -NONE;
-        for (std::size_t i = 0; i < size; i += step) {
-            const double value = table.at(order[from + i], c);
-            low = std::min(low, value);
-            high = std::max(high, value);
-        }
-        if (high - low > width) {
-            width = high - low;
-            widest = c;
-        }
-    }
-    const std::size_t half = (size + BLOCK - 1) / BLOCK / 2 * BLOCK;
-    if (table.r > 0) {
-        std::int32_t *begin = order + from;
-        std::nth_element(begin, begin + half, begin + size, [&](std::int32_t a, std::int32_t b) {
-            const double x = table.at(a, widest), y = table.at(b, widest);
-            return x < y || (x == y && a < b);
-        });
-    }
-    divide(table, order, from, half, label, blocks);
-    divide(table, order, from + half, size - half, label, blocks);
-}
 
 // The rows in the order of their blocks.
 struct Partition {

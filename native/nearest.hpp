@@ -12,6 +12,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "blocks.hpp"
+
 namespace metricboost {
 
 // The routines of BLAS, as SciPy hands them out.
@@ -31,18 +33,6 @@ struct Lists {
     std::size_t classes;
     const std::int32_t *sizes;  // count
     std::size_t count;
-};
-
-// n rows of r columns, as many numbers apart as the strides say.
-struct Table {
-    const double *data;
-    std::size_t n, r;
-    std::ptrdiff_t row_stride, column_stride;
-
-    double at(std::size_t row, std::size_t column) const {
-        return data[static_cast<std::ptrdiff_t>(row) * row_stride +
-                    static_cast<std::ptrdiff_t>(column) * column_stride];
-    }
 };
 
 // rows and distances are n x (sum of the sizes), list after list; they hold -1 and

@@ -131,6 +131,25 @@ def test_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
         assert np.array_equal(one, several)
 
 
+def test_where_rows_lie_in_memory_makes_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A graph of many rows puts near ones together."""
+    rng = np.random.default_rng(9)
+    n, k = 3000, 4
+    same, other = rng.integers(0, n, (n, k)), rng.integers(0, n, (n, k + 1))
+    weight = rng.random(n) * (rng.random(n) < 0.5)
+    native = get_engine("native", 2)
+    plain = native.graph(same, other)
+    monkeypatch.setattr("metricboost.engines.native.FAR_APART", n)
+    together = native.graph(same, other, rng.normal(size=(3, n)).T)
+    for r in (1, 2, 3, 5, 8, 13, 20):
+        z = rng.normal(size=(n, r))
+        assert np.array_equal(together.margins(z), plain.margins(z))
+        assert np.array_equal(together.column_margins(z), plain.column_margins(z))
+        for kernel in ("laplacian", "edge_shares"):
+            found, expected = (getattr(g, kernel)(z, weight) for g in (together, plain))
+            assert np.allclose(found, expected, rtol=0, atol=1e-12)
+
+
 def test_edge_shares(graphs: Graphs) -> None:
     z = graphs.z[:, 0]
     found, expected = (
@@ -412,6 +431,10 @@ WRONG: dict[str, Callable[[Engine], Any]] = {
     ),
     "no factors": lambda e: e.term_moments(np.zeros((3, 5)), np.zeros((2, 0), dtype=np.int32)),
     "columns differ": lambda e: e.nearest(np.zeros((20, 3)), np.zeros((20, 4)), 2),
+    "no such neighbour": lambda e: e.graph(np.full((20, 3), 20), np.zeros((20, 3), int)),
+    "places": lambda e: e.graph(
+        np.zeros((2**15, 1), int), np.zeros((2**15, 1), int), np.zeros((20, 3))
+    ),
     "no neighbour": lambda e: e.nearest_by_class(
         np.zeros((20, 3)), np.zeros(20, int), NeighborLists(np.zeros((1, 1), np.int32), (0,))
     ),
@@ -443,10 +466,12 @@ def test_wrong_shapes_are_refused(native: Engine, name: str) -> None:
 @pytest.mark.parametrize(
     ("kernel", "shapes"),
     [
-        ("margins", ((5, 2), "same", "other", 1, (4,))),
-        ("column_margins", ((5, 2), "same", "other", 1, (5, 3))),
-        ("laplacian", ((5, 2), (5,), "same", "other", 1, (5, 1))),
-        ("edge_shares", ((5, 1), (5,), "same", "other", 1, (4, 1))),
+        ("margins", ((5, 2), 1, (4,))),
+        ("margins", ((4, 2), 1, (5,))),
+        ("column_margins", ((5, 2), 1, (5, 3))),
+        ("laplacian", ((5, 2), (5,), 1, (5, 1))),
+        ("laplacian", ((5, 2), (4,), 1, (5, 2))),
+        ("edge_shares", ((5, 1), (5,), 1, (4, 1))),
         ("term_moments", ((3, 5), "factors", 1, (2, 3))),
         ("term_columns", ((3, 5), "factors", (2, 2), 1, (4, 2))),
         ("pull_back", ((3, 5), "factors", (2, 2), (5, 1), 1, (1, 3))),
@@ -456,16 +481,16 @@ def test_wrong_outputs_are_refused(kernel: str, shapes: tuple[Any, ...]) -> None
     """An output of another shape is refused before anything is written."""
     from metricboost.engines import _native
 
-    rows = {"same": (5, 1), "other": (5, 1), "factors": (2, 1)}
-
     def argument(shape: Any) -> Any:
         if isinstance(shape, str):
-            return np.zeros(rows[shape], dtype=np.int32)
+            return np.zeros((2, 1), dtype=np.int32)
         return shape if isinstance(shape, int) else np.zeros(shape)
 
     args = [argument(shape) for shape in shapes]
-    with pytest.raises(ValueError, match=r"out|index|moments"):
-        getattr(_native, kernel)(*args)
+    graph = _native.Graph(*[np.zeros((5, 1), dtype=np.int32)] * 2, None)
+    owner = graph if hasattr(graph, kernel) else _native
+    with pytest.raises(ValueError, match=r"out|rows|weight|moments"):
+        getattr(owner, kernel)(*args)
 
 
 # --- whole fits

@@ -86,10 +86,12 @@ class PanelForm:
 class SignedGraph:
     """The neighbour graph of the training rows, over the candidate terms."""
 
-    def __init__(self, candidates: Candidates, neighborhoods: Neighborhoods) -> None:
+    def __init__(
+        self, candidates: Candidates, neighborhoods: Neighborhoods, place: Float | None = None
+    ) -> None:
         self.candidates = candidates
         self.neighborhoods = neighborhoods
-        self.graph = candidates.engine.graph(neighborhoods.same, neighborhoods.other)
+        self.graph = candidates.engine.graph(neighborhoods.same, neighborhoods.other, place)
         self._margins = _kept_margins(candidates)
 
     def margins(self, embedding: Float) -> Float:

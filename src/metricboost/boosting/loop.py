@@ -101,7 +101,7 @@ def _neighbors(
     place = rows if rows.shape[1] else candidates.plain()
     k, multiclass = options.n_neighbors, options.multiclass
     found = class_neighborhoods(candidates.engine, place, labels, k, multiclass, previous)
-    graph = SignedGraph(candidates, found)
+    graph = SignedGraph(candidates, found, place)
     return graph, graph.margins(rows)
 
 

@@ -112,5 +112,8 @@ class Engine(ABC):
         """
 
     @abstractmethod
-    def graph(self, same: Rows, other: Rows) -> NeighborGraph:
-        """The signed neighbour graph on this engine."""
+    def graph(self, same: Rows, other: Rows, place: Float | None = None) -> NeighborGraph:
+        """The signed neighbour graph on this engine.
+
+        ``place``, where the rows lie, lets it put near ones together; results do not need it.
+        """

@@ -21,14 +21,17 @@ WORTH_SHARING = 2**20
 FEW_QUERIES = 16
 #: Fewer rows are searched by one thread.
 MANY_ROWS = 2048
+#: Of more rows those near each other are put together: in any order, they are not in the cache.
+FAR_APART = 2**15
 #: BLAS as SciPy has it, for the tiles of the neighbour search.
 _SGEMM, _DGEMM = (cython_blas.__pyx_capi__[name] for name in ("sgemm", "dgemm"))
 
 
 class NativeGraph(NeighborGraph):
-    def __init__(self, same: Rows, other: Rows, threads: int) -> None:
+    def __init__(self, same: Rows, other: Rows, threads: int, place: Float | None) -> None:
         super().__init__(same, other)
         self._threads = threads
+        self._graph = _native.Graph(self.same, self.other, place)
 
     def _shared(self, width: int) -> int:
         """How many threads an operation on so many columns is worth."""
@@ -36,26 +39,23 @@ class NativeGraph(NeighborGraph):
 
     def margins(self, z: Float) -> Float:
         out = np.empty(len(z))
-        threads = self._shared(z.shape[1])
-        _native.margins(_contiguous(z), self.same, self.other, threads, out)
+        self._graph.margins(_contiguous(z), self._shared(z.shape[1]), out)
         return out
 
     def column_margins(self, phi: Float, dtype: npt.DTypeLike = np.float64) -> Float:
         out = np.empty(phi.shape, dtype=dtype)
-        threads = self._shared(phi.shape[1])
-        _native.column_margins(_contiguous(phi), self.same, self.other, threads, out)
+        self._graph.column_margins(_contiguous(phi), self._shared(phi.shape[1]), out)
         return out
 
     def laplacian(self, z: Float, weight: Float) -> Float:
-        return self._over_edges(_native.laplacian, z, weight)
+        return self._over_edges(self._graph.laplacian, z, weight)
 
     def edge_shares(self, z: Float, weight: Float) -> Float:
-        return self._over_edges(_native.edge_shares, z, weight)
+        return self._over_edges(self._graph.edge_shares, z, weight)
 
     def _over_edges(self, kernel: Callable[..., None], z: Float, weight: Float) -> Float:
         out = np.empty(z.shape)
-        threads = self._shared(z.shape[1])
-        kernel(_contiguous(z), _contiguous(weight), self.same, self.other, threads, out)
+        kernel(_contiguous(z), _contiguous(weight), self._shared(z.shape[1]), out)
         return out
 
 
@@ -108,8 +108,8 @@ class NativeEngine(Engine):
             )  # fmt: skip
         return rows, distances
 
-    def graph(self, same: Rows, other: Rows) -> NeighborGraph:
-        return NativeGraph(same, other, self.threads)
+    def graph(self, same: Rows, other: Rows, place: Float | None = None) -> NeighborGraph:
+        return NativeGraph(same, other, self.threads, place if len(same) >= FAR_APART else None)
 
 
 def _contiguous(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

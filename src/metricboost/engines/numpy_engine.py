@@ -80,7 +80,7 @@ class NumpyEngine(Engine):
     ) -> tuple[Rows, Float]:
         return lists_by_sorting(z, classes, lists)
 
-    def graph(self, same: Rows, other: Rows) -> NeighborGraph:
+    def graph(self, same: Rows, other: Rows, place: Float | None = None) -> NeighborGraph:
         return NumpyGraph(same, other)
 
 
