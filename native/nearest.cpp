@@ -20,7 +20,7 @@ namespace metricboost {
 namespace {
 
 constexpr std::size_t FLOAT_COLUMNS = 1024;  // beyond, float32 has too few digits to tell rows apart
-constexpr std::size_t RUN = 32;           // products looked at together
+constexpr std::size_t RUN = 8;            // products looked at together, one byte each
 constexpr double TIE = 1e-10;             // more than twelve digits tell apart
 constexpr double COARSE = 0x1p-1055;      // subnormal squares differ by less, and are equal
 constexpr double SMALLEST = 1e-150;       // what is smaller is not scaled up to 1: its square would overflow
@@ -46,11 +46,17 @@ struct NearestList {
 
     double bound() const { return distances[k - 1]; }
 
-    // Whether it was near enough, and not known already.
+    bool has(std::int32_t row) const {
+        bool found = false;
+        for (std::size_t i = 0; i < k; ++i) found |= rows[i] == row;
+        return found;
+    }
+
+    // Whether it was near enough; it is not in the list yet.
     bool insert(double distance, std::int32_t row) {
         std::size_t place = k;
         while (place > 0 && before(distance, row, place - 1)) --place;
-        if (place == k || (place > 0 && rows[place - 1] == row)) return false;
+        if (place == k) return false;
         for (std::size_t i = k - 1; i > place; --i) {
             rows[i] = rows[i - 1];
             distances[i] = distances[i - 1];
@@ -133,29 +139,27 @@ void product(const Blas &blas, int m, int n, int k, double *a, double *b, double
     blas.dgemm(&transposed, &plain, &m, &n, &k, &alpha, a, &k, b, &k, &beta, out, &m);
 }
 
-// Whether a product is at or below the bar of its row or of its column. A rough distance is the
+// Which products are at or below the bar of their row or of their column. A rough distance is the
 // product plus both norms, and the bars are less their own row's norm.
 template <typename T>
-INNER bool any_below_bars(const T *products, const T *norms, const T *bars, T norm, T bar,
-                          std::size_t size) {
-    int any = 0;
+INNER void flag(const T *products, const T *norms, const T *bars, T norm, T bar, std::size_t size,
+                std::uint8_t *__restrict flags) {
     for (std::size_t j = 0; j < size; ++j) {
         const T for_row = bar - norms[j], for_column = bars[j] - norm;
-        any |= products[j] <= (for_row > for_column ? for_row : for_column);
+        flags[j] = products[j] <= (for_row > for_column ? for_row : for_column);
     }
-    return any != 0;
 }
 
 MULTIVERSION
-bool any_below(const float *products, const float *norms, const float *bars, float norm, float bar,
-               std::size_t size) {
-    return any_below_bars(products, norms, bars, norm, bar, size);
+void flag_below(const float *products, const float *norms, const float *bars, float norm,
+                float bar, std::size_t size, std::uint8_t *flags) {
+    flag(products, norms, bars, norm, bar, size, flags);
 }
 
 MULTIVERSION
-bool any_below(const double *products, const double *norms, const double *bars, double norm,
-               double bar, std::size_t size) {
-    return any_below_bars(products, norms, bars, norm, bar, size);
+void flag_below(const double *products, const double *norms, const double *bars, double norm,
+                double bar, std::size_t size, std::uint8_t *flags) {
+    flag(products, norms, bars, norm, bar, size, flags);
 }
 
 template <typename T>
@@ -284,7 +288,9 @@ class Search {
 
     void insert(std::size_t place, std::int32_t slot, std::size_t other) {
         auto own = list(place, slot);
-        if (own.insert(to_twelve_digits(distance(place, other)), parts_.order[other]))
+        const std::int32_t row = parts_.order[other];
+        if (own.has(row)) return;  // before its distance is measured: most are known
+        if (own.insert(to_twelve_digits(distance(place, other)), row))
             bound(place, slot).store(own.bound(), std::memory_order_relaxed);
     }
 
@@ -429,17 +435,19 @@ class Search {
 
     void collect(const Block &A, const Block &B, bool itself, Desk<T> &desk) const {
         const T *norms = norms_.data() + B.from, *bars = desk.bars_b.data();
+        std::uint8_t flags[BLOCK + RUN] = {};  // zeros beyond the last product
         desk.pairs_a.clear();
         desk.pairs_b.clear();
         for (std::size_t i = 0; i < A.size; ++i) {
             const T *products = desk.tile.data() + i * B.size;
             const T norm = norms_[A.from + i], bar = desk.bars_a[i];
+            flag_below(products, norms, bars, norm, bar, B.size, flags);
             for (std::size_t from = 0; from < B.size; from += RUN) {
-                const std::size_t size = std::min(RUN, B.size - from);
-                if (!any_below(products + from, norms + from, bars + from, norm, bar, size))
-                    continue;
-                for (std::size_t j = from; j < from + size; ++j) {
-                    if (itself && i == j) continue;
+                std::uint64_t any;
+                std::memcpy(&any, flags + from, sizeof any);
+                if (any == 0) continue;
+                for (std::size_t j = from; j < from + RUN; ++j) {
+                    if (!flags[j] || (itself && i == j)) continue;
                     const auto x = static_cast<std::uint16_t>(i), y = static_cast<std::uint16_t>(j);
                     const T rough = products[j] + norm + norms[j];
                     if (products[j] <= bar - norms[j]) desk.pairs_a.push_back({x, y, rough});
