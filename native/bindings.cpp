@@ -38,6 +38,10 @@ metricboost::Neighbors neighbors(const Index &rows, std::size_t n) {
     return {rows.data(), rows.shape(1)};
 }
 
+metricboost::Table table(const Columns &z) {
+    return {z.data(), z.shape(0), z.shape(1), z.stride(0), z.stride(1)};
+}
+
 void make_graph(metricboost::Graph *self, Index same, Index other, std::optional<Columns> place) {
     const std::size_t n = same.shape(0);
     require(!place || place->shape(0) == n, "places and rows differ in number");
@@ -46,11 +50,9 @@ void make_graph(metricboost::Graph *self, Index same, Index other, std::optional
             require(near.data()[i] >= 0 && static_cast<std::size_t>(near.data()[i]) < n,
                     "no such neighbour");
     const auto near_same = neighbors(same, n), near_other = neighbors(other, n);
-    const auto table = place ? metricboost::Table{place->data(), n, place->shape(1),
-                                                  place->stride(0), place->stride(1)}
-                             : metricboost::Table{nullptr, n, 0, 0, 0};
+    const auto places = place ? table(*place) : metricboost::Table{nullptr, n, 0, 0, 0};
     nb::gil_scoped_release release;
-    new (self) metricboost::Graph(n, near_same, near_other, table);
+    new (self) metricboost::Graph(n, near_same, near_other, places);
 }
 
 void margins(const metricboost::Graph &graph, Matrix z, std::size_t threads, OutVector out) {
@@ -134,11 +136,12 @@ Routine routine(const nb::capsule &capsule) {
     return reinterpret_cast<Routine>(capsule.data());
 }
 
-void nearest(Columns z, Labels classes, Index slots, Labels sizes, std::optional<Index> previous,
-             nb::capsule sgemm, nb::capsule dgemm, std::size_t threads, OutIndex rows,
-             OutMatrix distances) {
+void nearest(Columns z, Columns guide, double rounding, Labels classes, Index slots, Labels sizes,
+             std::optional<Index> previous, nb::capsule sgemm, nb::capsule dgemm,
+             std::size_t threads, OutIndex rows, OutMatrix distances) {
     const std::size_t n = z.shape(0), width = rows.shape(1);
     require(classes.shape(0) == n && rows.shape(0) == n, "z, classes and rows differ in number");
+    require(guide.shape(0) == n, "guide and z differ in rows");
     require(distances.shape(0) == n && distances.shape(1) == width, "distances differ from rows");
     require(slots.shape(0) == slots.shape(1), "slots must be square");
     require(!previous || (previous->shape(0) == n && previous->shape(1) == width),
@@ -147,9 +150,8 @@ void nearest(Columns z, Labels classes, Index slots, Labels sizes, std::optional
     const metricboost::Lists lists{slots.data(), slots.shape(0), sizes.data(), sizes.shape(0)};
     const metricboost::Blas blas{routine<metricboost::Sgemm>(sgemm),
                                  routine<metricboost::Dgemm>(dgemm)};
-    const metricboost::Table table{z.data(), n, z.shape(1), z.stride(0), z.stride(1)};
     nb::gil_scoped_release release;
-    metricboost::nearest(table, classes.data(), lists, previous ? previous->data() : nullptr, blas,
+    metricboost::nearest(table(z), {table(guide), rounding}, classes.data(), lists, previous ? previous->data() : nullptr, blas,
                          threads, rows.data(), distances.data());
 }
 
@@ -167,6 +169,6 @@ NB_MODULE(_native, m) {
     m.def("term_moments", &term_moments);
     m.def("term_columns", &term_columns);
     m.def("pull_back", &pull_back);
-    m.def("nearest", &nearest, "z"_a, "classes"_a, "slots"_a, "sizes"_a, "previous"_a.none(),
+    m.def("nearest", &nearest, "z"_a, "guide"_a, "rounding"_a, "classes"_a, "slots"_a, "sizes"_a, "previous"_a.none(),
           "sgemm"_a, "dgemm"_a, "threads"_a, "rows"_a, "distances"_a);
 }

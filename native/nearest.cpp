@@ -73,16 +73,19 @@ struct NearestList {
     }
 };
 
-// The rows in the order of their blocks.
+// The rows in the order of their blocks, which are made, and boxed, where the guide says they lie.
 struct Partition {
-    std::size_t n, r;
+    std::size_t n, r, d;
     std::vector<std::int32_t> order, place;  // the row at each place, and the place of each row
     std::vector<Block> blocks;
     std::vector<double> z;          // n x r: the rows at their places
-    std::vector<double> low, high;  // blocks x r: the corners of the boxes
+    std::vector<double> low, high;  // blocks x d: the corners of the boxes
+    double rounding;                // of a coordinate of the guide
 
-    Partition(const Table &table, const std::int32_t *classes, std::size_t n_classes)
-        : n(table.n), r(table.r), order(n), place(n), z(n * r) {
+    Partition(const Table &table, const Guide &guide, const std::int32_t *classes,
+              std::size_t n_classes)
+        : n(table.n), r(table.r), d(guide.table.r), order(n), place(n), z(n * r),
+          rounding(guide.rounding) {
         std::iota(order.begin(), order.end(), 0);
         std::stable_sort(order.begin(), order.end(),
                          [&](std::int32_t a, std::int32_t b) { return classes[a] < classes[b]; });
@@ -91,14 +94,15 @@ struct Partition {
             std::size_t end = from;
             while (end < n && classes[order[end]] == static_cast<std::int32_t>(c)) ++end;
             if (end > from)
-                divide(table, order.data(), from, end - from, static_cast<std::int32_t>(c), blocks);
+                divide(guide.table, order.data(), from, end - from, static_cast<std::int32_t>(c),
+                       blocks);
             from = end;
         }
         for (std::size_t i = 0; i < n; ++i) {
             place[order[i]] = static_cast<std::int32_t>(i);
             for (std::size_t c = 0; c < r; ++c) z[i * r + c] = table.at(order[i], c);
         }
-        find_boxes();
+        find_boxes(guide.table);
     }
 
     const double *row(std::size_t place) const { return z.data() + place * r; }
@@ -106,23 +110,25 @@ struct Partition {
     // No rows of two blocks are nearer than this.
     double gap(std::size_t a, std::size_t b) const {
         double sum = 0.0;
-        for (std::size_t c = 0; c < r; ++c) {
-            const double d = std::max({low[a * r + c] - high[b * r + c],
-                                       low[b * r + c] - high[a * r + c], 0.0});
-            sum += d * d;
+        for (std::size_t c = 0; c < d; ++c) {
+            const double apart = std::max(low[a * d + c] - high[b * d + c],
+                                          low[b * d + c] - high[a * d + c]);
+            const double surely = std::max(apart - 2 * rounding, 0.0);
+            sum += surely * surely;
         }
         return sum * (1 - 1e-12);
     }
 
   private:
-    void find_boxes() {
-        low.assign(blocks.size() * r, NONE);
-        high.assign(blocks.size() * r, -NONE);
+    void find_boxes(const Table &guide) {
+        low.assign(blocks.size() * d, NONE);
+        high.assign(blocks.size() * d, -NONE);
         for (std::size_t b = 0; b < blocks.size(); ++b)
             for (std::size_t i = blocks[b].from; i < blocks[b].from + blocks[b].size; ++i)
-                for (std::size_t c = 0; c < r; ++c) {
-                    low[b * r + c] = std::min(low[b * r + c], z[i * r + c]);
-                    high[b * r + c] = std::max(high[b * r + c], z[i * r + c]);
+                for (std::size_t c = 0; c < d; ++c) {
+                    const double value = guide.at(order[i], c);
+                    low[b * d + c] = std::min(low[b * d + c], value);
+                    high[b * d + c] = std::max(high[b * d + c], value);
                 }
     }
 };
@@ -186,10 +192,10 @@ struct Desk {
 template <typename T>
 class Search {
   public:
-    Search(const Table &table, const std::int32_t *classes, const Lists &lists, const Blas &blas,
-           std::int32_t *rows, double *distances)
+    Search(const Table &table, const Guide &guide, const std::int32_t *classes, const Lists &lists,
+           const Blas &blas, std::int32_t *rows, double *distances)
         : n_(table.n), r_(table.r), classes_(classes), lists_(lists), blas_(blas), rows_(rows), distances_(distances),
-          offset_(lists.count + 1, 0), parts_(table, classes, lists.classes),
+          offset_(lists.count + 1, 0), parts_(table, guide, classes, lists.classes),
           locks_(parts_.blocks.size()), reach_(parts_.blocks.size() * lists.count),
           bounds_(n_ * lists.count) {
         for (std::size_t l = 0; l < lists.count; ++l) offset_[l + 1] = offset_[l] + lists.sizes[l];
@@ -205,7 +211,7 @@ class Search {
         std::vector<Desk<T>> desks(std::max<std::size_t>(std::min(threads, count), 1));
         for_each_piece(count, threads, [&](std::size_t a, std::size_t worker) {
             if (previous) take_over(a, previous);
-            else begin(a, desks[worker]);
+            begin(a, desks[worker]);
         });
         for_each_piece(count, threads,
                        [&](std::size_t a, std::size_t worker) { compare(a, desks[worker]); });
@@ -472,19 +478,19 @@ class Search {
 };
 
 template <typename T>
-void search(const Table &table, const std::int32_t *classes, const Lists &lists,
+void search(const Table &table, const Guide &guide, const std::int32_t *classes, const Lists &lists,
             const std::int32_t *previous, const Blas &blas, std::size_t threads,
             std::int32_t *rows, double *distances) {
-    Search<T>(table, classes, lists, blas, rows, distances).run(previous, threads);
+    Search<T>(table, guide, classes, lists, blas, rows, distances).run(previous, threads);
 }
 
 }  // namespace
 
-void nearest(const Table &table, const std::int32_t *classes, const Lists &lists,
-             const std::int32_t *previous, const Blas &blas, std::size_t threads,
+void nearest(const Table &table, const Guide &guide, const std::int32_t *classes,
+             const Lists &lists, const std::int32_t *previous, const Blas &blas, std::size_t threads,
              std::int32_t *rows, double *distances) {
     const auto run = table.r > FLOAT_COLUMNS ? search<double> : search<float>;
-    run(table, classes, lists, previous, blas, threads, rows, distances);
+    run(table, guide, classes, lists, previous, blas, threads, rows, distances);
 }
 
 }  // namespace metricboost

@@ -35,11 +35,19 @@ struct Lists {
     std::size_t count;
 };
 
+// Where rows lie, in directions in which they lie far apart: some coordinates of the rows turned, or
+// the rows themselves. No two rows are farther apart here than they are, but for the rounding of
+// a coordinate. Blocks are made of it, and tiles left out; the result does not depend on it.
+struct Guide {
+    Table table;
+    double rounding;
+};
+
 // rows and distances are n x (sum of the sizes), list after list; they hold -1 and
 // infinity where a list has fewer rows. `previous`, n x (the same) or null, has rows that belong
 // into the lists and may be near: the nearer, the less work.
-void nearest(const Table &table, const std::int32_t *classes, const Lists &lists,
-             const std::int32_t *previous, const Blas &blas, std::size_t threads,
+void nearest(const Table &table, const Guide &guide, const std::int32_t *classes,
+             const Lists &lists, const std::int32_t *previous, const Blas &blas, std::size_t threads,
              std::int32_t *rows, double *distances);
 
 }  // namespace metricboost

@@ -41,6 +41,7 @@ class BoostingOptions:
     oob_gate: float | None
     seed: int
     multiclass: Multiclass = "common"
+    approximate: bool = False
 
 
 Watch = Callable[[int, Path], None]
@@ -77,9 +78,9 @@ def boost(
                 graph, margins = _neighbors(
                     candidates, labels, embedding, selected, options, graph.neighborhoods
                 )
-            loss = _loss(margins, sample_weight)
+            loss, recall = _loss(margins, sample_weight), graph.neighborhoods.recall
             path.steps.append(
-                Step(attempt, support, xi, w, loss, refresh, len(selected), len(candidates))
+                Step(attempt, support, xi, w, loss, refresh, len(selected), len(candidates), recall)
             )
         if watch is not None:
             watch(attempt, path)
@@ -99,8 +100,10 @@ def _neighbors(
     """The neighbours under W, Euclidean ones where it is still zero, and the margins under W."""
     rows = embedding.columns(len(selected))
     place = rows if rows.shape[1] else candidates.plain()
-    k, multiclass = options.n_neighbors, options.multiclass
-    found = class_neighborhoods(candidates.engine, place, labels, k, multiclass, previous)
+    k, multiclass, approximate = options.n_neighbors, options.multiclass, options.approximate
+    found = class_neighborhoods(
+        candidates.engine, place, labels, k, multiclass, previous, approximate
+    )
     graph = SignedGraph(candidates, found, place)
     return graph, graph.margins(rows)
 

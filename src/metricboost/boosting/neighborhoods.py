@@ -28,6 +28,7 @@ import numpy as np
 
 from .._typing import Float, Index, Rows
 from ..engines import Engine, NeighborLists
+from ..engines.approximate import approximate_by_class
 
 Multiclass = Literal["common", "coded"]
 
@@ -41,6 +42,8 @@ class Neighborhoods:
 
     same: Rows
     other: Rows
+    #: The share of them that are the nearest indeed, as a sample of rows has it.
+    recall: float = 1.0
 
 
 def affordable_neighbors(
@@ -63,16 +66,21 @@ def class_neighborhoods(
     k: int,
     multiclass: Multiclass = "common",
     previous: Neighborhoods | None = None,
+    approximate: bool = False,
 ) -> Neighborhoods:
     """The nearest rows of each class for every training row; a row is never its own neighbour.
 
-    Those of an earlier metric make the search faster, and no difference to what it finds.
+    Those of an earlier metric make the search faster, and no difference to what it finds. Where
+    approximate ones would miss too many, they are exact.
     """
     lists = _training_lists(labels, k, multiclass)
-    known = None if previous is None else np.hstack([previous.same, previous.other])
-    rows, _ = engine.nearest_by_class(embedding, labels, lists, known)
+    found = approximate_by_class(engine, embedding, labels, lists) if approximate else None
+    if found is None:
+        known = None if previous is None else np.hstack([previous.same, previous.other])
+        found = engine.nearest_by_class(embedding, labels, lists, known)[0], 1.0
+    rows, recall = found
     k_same = lists.sizes[0]
-    return Neighborhoods(rows[:, :k_same].copy(), rows[:, k_same:].copy())
+    return Neighborhoods(rows[:, :k_same].copy(), rows[:, k_same:].copy(), recall)
 
 
 def _training_lists(labels: Index, k: int, multiclass: Multiclass) -> NeighborLists:

@@ -23,6 +23,9 @@ FEW_QUERIES = 16
 MANY_ROWS = 2048
 #: Of more rows those near each other are put together: in any order, they are not in the cache.
 FAR_APART = 2**15
+#: Directions of the rows that the search is guided by, found from so many of the rows; rows of more
+#: columns are not turned, nor those whose squares would leave the range.
+DIRECTIONS, TURNED_BY, MOST_TURNED, SMALLEST = 16, 4096, 512, 1e-100
 #: BLAS as SciPy has it, for the tiles of the neighbour search.
 _SGEMM, _DGEMM = (cython_blas.__pyx_capi__[name] for name in ("sgemm", "dgemm"))
 
@@ -101,15 +104,36 @@ class NativeEngine(Engine):
             np.empty((len(z), lists.width)),
         )
         sizes = np.array(lists.sizes, dtype=np.int32)
+        guide, rounding = _guide(z)
+        threads = self.threads if len(z) >= MANY_ROWS else 1
         with one_blas_thread():
             _native.nearest(
-                z, classes.astype(np.int32), _contiguous(lists.slots), sizes, previous,
-                _SGEMM, _DGEMM, self.threads if len(z) >= MANY_ROWS else 1, rows, distances,
+                z, guide, rounding, classes.astype(np.int32), _contiguous(lists.slots), sizes,
+                previous, _SGEMM, _DGEMM, threads, rows, distances,
             )  # fmt: skip
         return rows, distances
 
     def graph(self, same: Rows, other: Rows, place: Float | None = None) -> NeighborGraph:
         return NativeGraph(same, other, self.threads, place if len(same) >= FAR_APART else None)
+
+
+def _guide(z: Float) -> tuple[Float, float]:
+    """The rows in the directions in which they lie farthest apart, and its rounding.
+
+    Boxes around near rows are small in these, so that the search leaves more of them out.
+    """
+    n, r = z.shape
+    if n < MANY_ROWS or not 2 < r <= MOST_TURNED:
+        return z, 0.0
+    sample = z[:: max(n // TURNED_BY, 1)]
+    sample = sample - sample.mean(axis=0)
+    size = float(np.abs(sample).max())
+    if not SMALLEST < size < 1 / SMALLEST:
+        return z, 0.0
+    sample /= size
+    axes = np.linalg.eigh(sample.T @ sample)[1][:, : -DIRECTIONS - 1 : -1]
+    length = np.sqrt(float(np.einsum("ij,ij->i", z, z).max()))
+    return z @ axes, 4 * r * float(np.finfo(float).eps) * length
 
 
 def _contiguous(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

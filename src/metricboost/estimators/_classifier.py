@@ -43,8 +43,8 @@ class SDistClassifier(ClassifierMixin, ExplainingMixin, SDist):  # type: ignore[
         from 3, 5, 10 and 20 (from 10 and 20 for "hull").
     max_iter, n_neighbors, n_nonzero, learning_rate, subsample, max_features, max_degree, \
     refresh_every, complexity_penalty, oob_gate, screen_pairs, prune, init, standardize, \
-    class_weight, multiclass, missing, clip, n_averaged, start_share, engine, device, \
-    random_state, n_jobs, verbose
+    class_weight, multiclass, missing, clip, n_averaged, start_share, neighbors, engine, \
+    device, random_state, n_jobs, verbose
         As in :class:`SDist`.
 
     Attributes
@@ -102,6 +102,7 @@ class SDistClassifier(ClassifierMixin, ExplainingMixin, SDist):  # type: ignore[
         start_share: float | str = "auto",
         classifier: str = "auto",
         n_neighbors_predict: int | str = "auto",
+        neighbors: str = "auto",
         engine: str = "auto",
         device: str = "auto",
         random_state: Any = None,
@@ -129,6 +130,7 @@ class SDistClassifier(ClassifierMixin, ExplainingMixin, SDist):  # type: ignore[
             clip=clip,
             n_averaged=n_averaged,
             start_share=start_share,
+            neighbors=neighbors,
             engine=engine,
             device=device,
             random_state=random_state,
