@@ -2,7 +2,7 @@
 
     python -m benchmarks.scale refresh            # neighbours of 20,000 rows against scikit-learn
     python -m benchmarks.scale rows 200000 200    # a fit of the double ring: time, memory, error
-    python -m benchmarks.scale growth             # time per step against n, and its exponent
+    python -m benchmarks.scale approximate        # exact and approximate neighbours, 200,000 rows
     python -m benchmarks.scale wide               # XOR over 20 of 100,000 columns, and its rivals
     python -m benchmarks.scale pure               # XOR of 2 of 20,000 columns
     python -m benchmarks.scale step               # a step of sqrt(p) columns against p
@@ -26,6 +26,8 @@ from lightgbm import LGBMClassifier
 from sklearn.neighbors import NearestNeighbors
 
 from metricboost import SDist, SDistClassifier
+from metricboost.boosting import loop
+from metricboost.boosting.neighborhoods import Neighborhoods
 from metricboost.datasets import make_double_ring, make_xor
 from metricboost.engines import NeighborLists, get_engine
 
@@ -131,26 +133,41 @@ def rows(n: int, p: int, attempts: int = 100) -> None:
     )
 
 
-def growth(p: int = 20, attempts: int = 10) -> None:
-    """Time per step without the neighbour searches: one fit, no refresh, less a shorter one."""
-    sizes, per_step = (50_000, 100_000, 200_000, 400_000, 800_000), []
-    for n in sizes:
-        X, y = make_double_ring(n, p, random_state=0)[:2]
-        times = [seconds(partial(one_fit, X, y, m)) for m in (1, 1 + attempts)]
-        per_step.append((times[1] - times[0]) / attempts)
-        print(
-            f"  n = {n:7}: {per_step[-1]:.4f} s a step, the first search {times[0]:.1f} s",
-            flush=True,
-        )
-    slope = np.polyfit(np.log(sizes), np.log(per_step), 1)[0]
-    print(f"time per step grows as n^{slope:.2f}")
+def approximate(n: int = 200_000, p: int = 50, attempts: int = 60) -> None:
+    """Every search of one fit, and the error: by exact and by approximate neighbours."""
+    X, y = make_double_ring(n + N_TEST, p, random_state=0)[:2]
+    print(f"double ring, {n} x {p}, one fit of {attempts} attempts, {CORES} cores")
+    for neighbors in ("exact", "approximate"):
+        model = SDistClassifier(
+            max_iter=attempts, n_averaged=1, screen_pairs=0, prune=None, neighbors=neighbors,
+            random_state=0,
+        )  # fmt: skip
+        with timed_searches() as searches:
+            fitting = seconds(partial(model.fit, X[:n], y[:n]))
+        print(f"  {neighbors}: {fitting:.0f} s, error {1 - model.score(X[n:], y[n:]):.4f}")
+        for number, (taken, near) in enumerate(searches):
+            said = "first search" if number == 0 else f"refresh {number}"
+            print(f"    {said:14}{taken:8.2f} s   recall {near.recall:.3f}", flush=True)
+        print(f"    all refreshes {sum(taken for taken, _ in searches[1:]):8.2f} s", flush=True)
 
 
-def one_fit(X: np.ndarray, y: np.ndarray, attempts: int) -> None:
-    SDist(
-        max_iter=attempts, n_averaged=1, refresh_every=None, prune=None,
-        screen_pairs=0, start_share=0.0, max_degree=1, random_state=0,
-    ).fit(X, y)  # fmt: skip
+@contextmanager
+def timed_searches() -> Iterator[list[tuple[float, Neighborhoods]]]:
+    """The searches of the fits inside, with their times."""
+    found: list[tuple[float, Neighborhoods]] = []
+    search = loop.class_neighborhoods
+
+    def timed(*arguments: object) -> Neighborhoods:
+        start = time.perf_counter()
+        near = search(*arguments)
+        found.append((time.perf_counter() - start, near))
+        return near
+
+    loop.class_neighborhoods = timed
+    try:
+        yield found
+    finally:
+        loop.class_neighborhoods = search
 
 
 # --- columns
@@ -200,7 +217,8 @@ def step(n: int = 200, attempts: int = 100) -> None:
 
 
 COMMANDS: dict[str, Callable[..., None]] = {
-    "refresh": refresh, "rows": rows, "growth": growth, "wide": wide, "pure": pure, "step": step,
+    "refresh": refresh, "rows": rows, "approximate": approximate, "wide": wide, "pure": pure,
+    "step": step,
 }  # fmt: skip
 
 

@@ -63,13 +63,15 @@ void margins(const metricboost::Graph &graph, Matrix z, std::size_t threads, Out
 }
 
 template <typename T>
-void column_margins(const metricboost::Graph &graph, Matrix phi, std::size_t threads,
+void column_margins(const metricboost::Graph &graph, Matrix phi, Labels rows, std::size_t threads,
                     Array<T, 2> out) {
-    const std::size_t n = graph.size(), q = phi.shape(1);
+    const std::size_t n = graph.size(), q = phi.shape(1), count = rows.shape(0);
     require(phi.shape(0) == n, "phi and the graph differ in rows");
-    require(out.shape(0) == n && out.shape(1) == q, "out has the wrong shape");
+    require(out.shape(0) == count && out.shape(1) == q, "out has the wrong shape");
+    for (std::size_t j = 0; j < count; ++j)
+        require(rows.data()[j] >= 0 && static_cast<std::size_t>(rows.data()[j]) < n, "no such row");
     nb::gil_scoped_release release;
-    graph.column_margins(phi.data(), q, threads, out.data());
+    graph.column_margins(phi.data(), q, rows.data(), count, threads, out.data());
 }
 
 template <auto Kernel>

@@ -139,24 +139,20 @@ double mean_distance(const double *z, std::size_t stride, std::size_t i, std::si
 
 }  // namespace
 
-Graph::Graph(std::size_t n, Neighbors same, Neighbors other, const Table &place) : n_(n) {
-    std::vector<std::int32_t> place_of(n);
-    if (place.r > 0) {
-        order_ = order_of_near_rows(place);
-        for (std::size_t i = 0; i < n; ++i) place_of[order_[i]] = static_cast<std::int32_t>(i);
-    } else {
-        std::iota(place_of.begin(), place_of.end(), 0);
-    }
-    add_edges(other, 1.0, place_of);
-    add_edges(same, -1.0, place_of);
+Graph::Graph(std::size_t n, Neighbors same, Neighbors other, const Table &place)
+    : n_(n), place_(n) {
+    if (place.r > 0) order_ = order_of_near_rows(place);
+    for (std::size_t i = 0; i < n; ++i) place_[row_at(i)] = static_cast<std::int32_t>(i);
+    add_edges(other, 1.0);
+    add_edges(same, -1.0);
 }
 
-void Graph::add_edges(Neighbors near, double sign, const std::vector<std::int32_t> &place) {
+void Graph::add_edges(Neighbors near, double sign) {
     Edges edges{sign, near.k, std::vector<std::int32_t>(n_ * near.k),
                 std::vector<std::size_t>(n_ + 1, 0), std::vector<std::int32_t>(n_ * near.k)};
     for (std::size_t i = 0; i < n_; ++i)
         for (std::size_t j = 0; j < near.k; ++j)
-            edges.out[i * near.k + j] = place[near.rows[row_at(i) * near.k + j]];
+            edges.out[i * near.k + j] = place_[near.rows[row_at(i) * near.k + j]];
     for (const std::int32_t end : edges.out) ++edges.start[end + 1];
     std::partial_sum(edges.start.begin(), edges.start.end(), edges.start.begin());
     std::vector<std::size_t> next(edges.start.begin(), edges.start.end() - 1);
@@ -198,22 +194,26 @@ void Graph::margins(const double *z, std::size_t r, std::size_t threads, double 
 }
 
 template <typename T>
-void Graph::column_margins(const double *phi, std::size_t q, std::size_t threads, T *out) const {
+void Graph::column_margins(const double *phi, std::size_t q, const std::int32_t *rows,
+                           std::size_t count, std::size_t threads, T *out) const {
     const Rows placed = arranged(phi, q, threads);
-    for_rows(n_, threads, [&](Range rows) {
+    for_rows(count, threads, [&](Range part) {
         std::vector<double> sum(q);
-        for (std::size_t i = rows.from; i < rows.to; ++i) {
+        for (std::size_t j = part.from; j < part.to; ++j) {
+            const std::size_t i = place_[rows[j]];
             std::fill(sum.begin(), sum.end(), 0.0);
             for (const Edges &edges : edges_)
-                add_squares(placed.data, placed.stride, q, i, edges.out.data() + i * edges.k, edges.k,
-                            edges.sign / static_cast<double>(edges.k), sum.data());
-            std::copy_n(sum.data(), q, out + row_at(i) * q);
+                add_squares(placed.data, placed.stride, q, i, edges.out.data() + i * edges.k,
+                            edges.k, edges.sign / static_cast<double>(edges.k), sum.data());
+            std::copy_n(sum.data(), q, out + j * q);
         }
     });
 }
 
-template void Graph::column_margins(const double *, std::size_t, std::size_t, double *) const;
-template void Graph::column_margins(const double *, std::size_t, std::size_t, float *) const;
+template void Graph::column_margins(const double *, std::size_t, const std::int32_t *, std::size_t,
+                                    std::size_t, double *) const;
+template void Graph::column_margins(const double *, std::size_t, const std::int32_t *, std::size_t,
+                                    std::size_t, float *) const;
 
 template <bool Squared>
 void Graph::over_edges(const double *z, std::size_t s, const double *weight, std::size_t threads,

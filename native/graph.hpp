@@ -31,9 +31,11 @@ class Graph {
     // out[i] = mean over other of |z_i - z_j|^2 minus the mean over same; z is n x r.
     void margins(const double *z, std::size_t r, std::size_t threads, double *out) const;
 
-    // out[i, c] = the same for every column by itself: the diagonal of D_i. phi is n x q.
+    // out[j, c] = the same for the row rows[j] and every column by itself: the diagonal of its D_i.
+    // phi is n x q, out is count x q.
     template <typename T>
-    void column_margins(const double *phi, std::size_t q, std::size_t threads, T *out) const;
+    void column_margins(const double *phi, std::size_t q, const std::int32_t *rows,
+                        std::size_t count, std::size_t threads, T *out) const;
 
     // out = L z for the signed Laplacian L. Rows with weight 0 are outside the bag: only edges
     // from rows inside count. z and out are n x s.
@@ -63,9 +65,10 @@ class Graph {
 
     std::size_t n_;
     std::vector<std::int32_t> order_;  // the row at each place; empty where rows stay in their order
+    std::vector<std::int32_t> place_;  // the place of each row
     std::vector<Edges> edges_;         // to other, then to same
 
-    void add_edges(Neighbors near, double sign, const std::vector<std::int32_t> &place);
+    void add_edges(Neighbors near, double sign);
     std::size_t row_at(std::size_t place) const { return order_.empty() ? place : order_[place]; }
     Rows arranged(const double *z, std::size_t s, std::size_t threads) const;
 

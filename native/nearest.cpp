@@ -98,11 +98,12 @@ struct Partition {
                        blocks);
             from = end;
         }
-        for (std::size_t i = 0; i < n; ++i) {
-            place[order[i]] = static_cast<std::int32_t>(i);
-            for (std::size_t c = 0; c < r; ++c) z[i * r + c] = table.at(order[i], c);
-        }
-        find_boxes(guide.table);
+        for (std::size_t i = 0; i < n; ++i) place[order[i]] = static_cast<std::int32_t>(i);
+        arrange(table);
+        if (guide.table.data == table.data)  // in memory in the order of the blocks already
+            find_boxes([&](std::size_t i, std::size_t c) { return z[i * r + c]; });
+        else
+            find_boxes([&](std::size_t i, std::size_t c) { return guide.table.at(order[i], c); });
     }
 
     const double *row(std::size_t place) const { return z.data() + place * r; }
@@ -120,15 +121,25 @@ struct Partition {
     }
 
   private:
-    void find_boxes(const Table &guide) {
+    // In squares: a table may be transposed.
+    void arrange(const Table &table) {
+        constexpr std::size_t SIDE = 64;
+        for (std::size_t from = 0; from < n; from += SIDE)
+            for (std::size_t first = 0; first < r; first += SIDE)
+                for (std::size_t i = from; i < std::min(from + SIDE, n); ++i)
+                    for (std::size_t c = first; c < std::min(first + SIDE, r); ++c)
+                        z[i * r + c] = table.at(order[i], c);
+    }
+
+    template <typename Value>
+    void find_boxes(Value value) {
         low.assign(blocks.size() * d, NONE);
         high.assign(blocks.size() * d, -NONE);
         for (std::size_t b = 0; b < blocks.size(); ++b)
             for (std::size_t i = blocks[b].from; i < blocks[b].from + blocks[b].size; ++i)
                 for (std::size_t c = 0; c < d; ++c) {
-                    const double value = guide.at(order[i], c);
-                    low[b * d + c] = std::min(low[b * d + c], value);
-                    high[b * d + c] = std::max(high[b * d + c], value);
+                    low[b * d + c] = std::min(low[b * d + c], value(i, c));
+                    high[b * d + c] = std::max(high[b * d + c], value(i, c));
                 }
     }
 };

@@ -240,6 +240,8 @@ def truncated_power_method(A: Array, kappa: int) -> tuple[list[int], Array]:
 class MatrixForm:
     """An explicit matrix, seen as the package's power method sees one."""
 
+    rough = False
+
     def __init__(self, A: Array) -> None:
         self.A = A
         self.size = len(A)

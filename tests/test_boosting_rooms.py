@@ -541,6 +541,30 @@ def test_diagonal_grows_with_the_candidates(kept_margins: float) -> None:
         assert np.allclose(found, weight @ margins, rtol=0, atol=kept_margins)
 
 
+@pytest.mark.parametrize("n_nonzero", [1, 4])
+def test_of_many_rows_a_sample_gives_the_diagonal(
+    monkeypatch: pytest.MonkeyPatch, n_nonzero: int
+) -> None:
+    """It says where the power method starts; the vector is that of all rows."""
+    rng = np.random.default_rng(5)
+    X, labels = rng.normal(size=(1200, 70)), np.arange(1200) % 2
+    X[:, 7] += 1.5 * labels
+    X[:, 30] -= labels
+    near, weight = class_neighborhoods(ENGINE, X, labels, 5), rng.exponential(size=1200)
+    panel = np.arange(70)
+    all_rows = SignedGraph(candidates_of(X, 1), near).form(panel, weight)
+    monkeypatch.setattr(graph, "MARGIN_ROWS", 400)
+    some_rows = SignedGraph(candidates_of(X, 1), near).form(panel, weight)
+    assert (all_rows.rough, some_rows.rough) == (False, True)
+    assert np.corrcoef(all_rows.diagonal(), some_rows.diagonal())[0, 1] > 0.9
+    assert not np.allclose(all_rows.diagonal(), some_rows.diagonal())
+    (support, xi), (expected, values) = (
+        sparse_eigenvector(form, n_nonzero) for form in (some_rows, all_rows)
+    )
+    assert support.tolist() == expected.tolist()
+    assert np.allclose(xi, values, atol=1e-12)
+
+
 def test_given_constants_hold_in_sweeps_too() -> None:
     """A start metric may centre and scale a product itself; every view of it must agree."""
     candidates = candidates_of(np.random.default_rng(5).normal(size=(20, 3)), 2)

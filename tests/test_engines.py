@@ -104,6 +104,17 @@ def test_pull_back(shape: tuple[int, int, int]) -> None:
         assert np.allclose(found, expected, rtol=0, atol=1e-12 * n)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_column_margins_of_some_rows(graphs: Graphs, dtype: Any) -> None:
+    rows = np.arange(len(graphs.z))[::-3]
+    for graph in (graphs.native, graphs.numpy):
+        some = graph.column_margins(graphs.z, dtype, rows)
+        assert some.dtype == dtype
+        assert close(
+            some, graph.column_margins(graphs.z)[rows], 1e-12 if dtype == np.float64 else 1e-5
+        )
+
+
 def test_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows and terms are shared in fixed pieces."""
     monkeypatch.setattr("metricboost.engines.native.WORTH_SHARING", 0)
@@ -431,6 +442,7 @@ WRONG: dict[str, Callable[[Engine], Any]] = {
     ),
     "no factors": lambda e: e.term_moments(np.zeros((3, 5)), np.zeros((2, 0), dtype=np.int32)),
     "columns differ": lambda e: e.nearest(np.zeros((20, 3)), np.zeros((20, 4)), 2),
+    "no such row": lambda e: _graph(e).column_margins(np.zeros((5, 2)), rows=np.array([5])),
     "no such neighbour": lambda e: e.graph(np.full((20, 3), 20), np.zeros((20, 3), int)),
     "places": lambda e: e.graph(
         np.zeros((2**15, 1), int), np.zeros((2**15, 1), int), np.zeros((20, 3))
@@ -468,7 +480,8 @@ def test_wrong_shapes_are_refused(native: Engine, name: str) -> None:
     [
         ("margins", ((5, 2), 1, (4,))),
         ("margins", ((4, 2), 1, (5,))),
-        ("column_margins", ((5, 2), 1, (5, 3))),
+        ("column_margins", ((5, 2), "rows", 1, (2, 3))),
+        ("column_margins", ((4, 2), "rows", 1, (2, 2))),
         ("laplacian", ((5, 2), (5,), 1, (5, 1))),
         ("laplacian", ((5, 2), (4,), 1, (5, 2))),
         ("edge_shares", ((5, 1), (5,), 1, (4, 1))),
@@ -483,7 +496,7 @@ def test_wrong_outputs_are_refused(kernel: str, shapes: tuple[Any, ...]) -> None
 
     def argument(shape: Any) -> Any:
         if isinstance(shape, str):
-            return np.zeros((2, 1), dtype=np.int32)
+            return np.zeros({"rows": 2, "factors": (2, 1)}[shape], dtype=np.int32)
         return shape if isinstance(shape, int) else np.zeros(shape)
 
     args = [argument(shape) for shape in shapes]

@@ -5,7 +5,8 @@ The paper's ``A_m = sum_i r_i D_i`` is a sum over edges (i, j) of the neighbour 
 ``-u_i / k`` towards the own, and so ``A = Phi^T (diag(deg) - S - S^T) Phi``. No D_i is ever
 formed. On a small panel A itself is cheap; on a large one it is only ever applied to sparse
 vectors, at O(n p) each, and its diagonal comes from the columns' own margins, which change only
-when the neighbours do.
+when the neighbours do. Of many rows a sample gives the diagonal: it says where the power
+method starts, and no more.
 """
 
 from __future__ import annotations
@@ -24,19 +25,21 @@ from .terms import Candidates
 SMALL_TABLE = 64
 #: Panels up to this size form A once it is applied; beyond, it stays a product of two factors.
 DENSE_PANEL = 1024
-#: Margins of columns are computed for this many candidates at a time, or for as many as have so
-#: many numbers.
-BLOCK, BLOCK_NUMBERS = 64, 2**18
+#: Margins of columns are computed for this many candidates at a time: for more where rows are few,
+#: for fewer where they are many.
+BLOCK, FEW_NUMBERS, MANY_NUMBERS = 64, 2**18, 2**23
 #: They are kept up to this size, or that of the table.
 KEPT_BYTES = 2**27
-#: In float32 for tables with more numbers: they choose where the power method starts, no more.
-DOUBLE_MARGINS = 2**24
+#: Of so many rows, evenly spaced, where there are more, and in float32 for large tables.
+MARGIN_ROWS, DOUBLE_MARGINS = 2**14, 2**23
 
 
 class QuadraticForm(Protocol):
     """A symmetric matrix over the panel, seen through what the power method needs of it."""
 
     size: int
+    #: Whether the diagonal is an estimate.
+    rough: bool
 
     def diagonal(self) -> Float: ...
 
@@ -54,6 +57,8 @@ class PanelForm:
 
     One nonzero needs no more than the diagonal; several need A applied some ten times.
     """
+
+    rough = False
 
     def __init__(self, phi: Float, laplacian_phi: Float) -> None:
         self._phi = phi
@@ -92,7 +97,15 @@ class SignedGraph:
         self.candidates = candidates
         self.neighborhoods = neighborhoods
         self.graph = candidates.engine.graph(neighborhoods.same, neighborhoods.other, place)
+        n = candidates.n_rows
+        self._sample: Index | None = None
+        if n > MARGIN_ROWS:
+            self._sample = np.linspace(0, n - 1, MARGIN_ROWS).astype(np.intp)
         self._margins = _kept_margins(candidates)
+
+    @property
+    def estimates_diagonal(self) -> bool:
+        return self._sample is not None
 
     def margins(self, embedding: Float) -> Float:
         """``m_i`` of every row under the metric that gives this embedding."""
@@ -111,12 +124,13 @@ class SignedGraph:
         return PanelForm(phi, self.graph.laplacian(phi, weight)).A
 
     def diagonal(self, weight: Float) -> Float:
-        """The diagonal of A over all candidates.
+        """The diagonal of A over all candidates, up to a factor where it is estimated.
 
         ``A_cc = sum_i u_i (D_i)_cc``, and ``(D_i)_cc`` is fixed between two refreshes: it is
         computed once for the candidates there is room for.
         """
-        kept, block = self._margins, max(BLOCK, BLOCK_NUMBERS // self.candidates.n_rows)
+        weight = weight if self._sample is None else weight[self._sample]
+        kept, block = self._margins, _block(self.candidates.n_rows)
         kept.reserve(len(self.candidates))
         while kept.size < len(self.candidates) and kept.room_left:
             kept.add(self._margins_of(kept.size, min(block, kept.room_left)))
@@ -128,15 +142,21 @@ class SignedGraph:
     def _margins_of(self, start: int, size: int) -> Float:
         """Column margins of some candidates after others."""
         index = np.arange(start, min(start + size, len(self.candidates)))
-        return self.graph.column_margins(self.candidates.columns(index), self._margins.dtype)
+        columns = self.candidates.columns(index)
+        return self.graph.column_margins(columns, self._margins.dtype, self._sample)
+
+
+def _block(n_rows: int) -> int:
+    return max(min(BLOCK, MANY_NUMBERS // n_rows), FEW_NUMBERS // n_rows, 8)
 
 
 def _kept_margins(candidates: Candidates) -> KeptColumns:
     """Room for as many margins as the table has bytes, or 128 MiB; in float32 where it is large."""
     n, p = candidates.n_rows, candidates.n_columns
-    dtype = np.float64 if n * p <= DOUBLE_MARGINS else np.float32
-    bytes_each = n * np.dtype(dtype).itemsize
-    return KeptColumns(n, max(8 * n * p, KEPT_BYTES) // bytes_each, dtype)
+    dtype = np.float64 if n * p <= DOUBLE_MARGINS and n <= MARGIN_ROWS else np.float32
+    n_margins = min(n, MARGIN_ROWS)
+    bytes_each = n_margins * np.dtype(dtype).itemsize
+    return KeptColumns(n_margins, max(8 * n * p, KEPT_BYTES) // bytes_each, dtype)
 
 
 class LaplacianForm:
@@ -146,6 +166,7 @@ class LaplacianForm:
         self._signed = signed
         self._weight = weight
         self.size = len(signed.candidates)
+        self.rough = signed.estimates_diagonal
 
     def diagonal(self) -> Float:
         return self._signed.diagonal(self._weight)

@@ -27,10 +27,11 @@ def sparse_eigenvector(form: QuadraticForm, n_nonzero: int) -> tuple[Index, Floa
     """Support (sorted, of at most ``n_nonzero``) and values of the unit vector xi."""
     kappa = min(n_nonzero, form.size)
     diagonal = form.diagonal()
-    if kappa == 1:
-        return np.array([np.argmax(to_twelve_digits(diagonal))]), np.ones(1)
     starts = largest(diagonal[None, :], min(N_STARTS, form.size))[0]
-    ends = _iterate(form, starts, diagonal[starts], kappa)
+    if kappa == 1:
+        exact = form.block(starts).diagonal() if form.rough else diagonal[starts]
+        return starts[[np.argmax(to_twelve_digits(exact))]], np.ones(1)
+    ends = _iterate(form, starts, kappa)
     supports = np.unique(ends, axis=0)
     solved = [leading_eigenvector(block) for block in _blocks(form, supports)]
     best = int(np.argmax(to_twelve_digits(np.array([value for value, _ in solved]))))
@@ -46,16 +47,16 @@ def _blocks(form: QuadraticForm, supports: Index) -> list[Float]:
     return [A[np.ix_(index, index)] for index in place.reshape(supports.shape)]
 
 
-def _iterate(form: QuadraticForm, starts: Index, value: Float, kappa: int) -> Index:
+def _iterate(form: QuadraticForm, starts: Index, kappa: int) -> Index:
     """The supports at which the truncated power iterations end, one row a start."""
     index = np.repeat(starts[:, None], kappa, axis=1)
     coef = np.zeros(index.shape)
     coef[:, 0] = 1.0
     image = form.apply(index, coef)
-    first_shift = 0.1 * max(np.abs(value).max(), np.abs(image).max())
+    value = image[np.arange(len(starts)), starts]
+    first_shift = 0.1 * np.abs(image).max()
     shift = np.zeros(len(starts))
     active = np.arange(len(starts))
-    value = value.copy()
     for _ in range(MAX_ITER):
         new_index, new_coef = _truncate(
             image[active], index[active], coef[active], shift[active], kappa

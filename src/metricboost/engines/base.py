@@ -51,10 +51,12 @@ class NeighborGraph(ABC):
         """Mean squared distance to ``other`` minus to ``same``, for rows embedded as ``z``."""
 
     @abstractmethod
-    def column_margins(self, phi: Float, dtype: npt.DTypeLike = np.float64) -> Float:
+    def column_margins(
+        self, phi: Float, dtype: npt.DTypeLike = np.float64, rows: Index | None = None
+    ) -> Float:
         """The same for every column of ``phi`` by itself: the diagonals of all D_i, n x q.
 
-        Computed in float64, whatever they are kept as.
+        Of all rows, or of some. Computed in float64, whatever they are kept as.
         """
 
     @abstractmethod

@@ -45,9 +45,13 @@ class NativeGraph(NeighborGraph):
         self._graph.margins(_contiguous(z), self._shared(z.shape[1]), out)
         return out
 
-    def column_margins(self, phi: Float, dtype: npt.DTypeLike = np.float64) -> Float:
-        out = np.empty(phi.shape, dtype=dtype)
-        self._graph.column_margins(_contiguous(phi), self._shared(phi.shape[1]), out)
+    def column_margins(
+        self, phi: Float, dtype: npt.DTypeLike = np.float64, rows: Index | None = None
+    ) -> Float:
+        rows = np.arange(len(phi)) if rows is None else rows
+        out = np.empty((len(rows), phi.shape[1]), dtype=dtype)
+        threads = self._shared(phi.shape[1])
+        self._graph.column_margins(_contiguous(phi), rows.astype(np.int32), threads, out)
         return out
 
     def laplacian(self, z: Float, weight: Float) -> Float:

@@ -28,11 +28,14 @@ class NumpyGraph(NeighborGraph):
         result: Float = _mean_squared(z, self.other) - _mean_squared(z, self.same)
         return result
 
-    def column_margins(self, phi: Float, dtype: npt.DTypeLike = np.float64) -> Float:
+    def column_margins(
+        self, phi: Float, dtype: npt.DTypeLike = np.float64, rows: Index | None = None
+    ) -> Float:
         # Row sums of the graph are 0, so phi_i^2 cancels from the mean of (phi_i - phi_j)^2; and
         # a shift changes nothing, but far from zero what remains would cancel too.
         phi = phi - phi.mean(axis=0)
-        result: Float = self._signed @ (phi * phi) - 2 * phi * (self._signed @ phi)
+        own, edges = (phi, self._signed) if rows is None else (phi[rows], self._signed[rows])
+        result: Float = edges @ (phi * phi) - 2 * own * (edges @ phi)
         return result.astype(dtype, copy=False)
 
     def laplacian(self, z: Float, weight: Float) -> Float:
