@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <stdexcept>
+#include <type_traits>
 
 #include "graph.hpp"
 #include "nearest.hpp"
@@ -85,7 +86,8 @@ void over_edges(const metricboost::Graph &graph, Matrix z, Vector weight, std::s
     (graph.*Kernel)(z.data(), s, weight.data(), threads, out.data());
 }
 
-metricboost::Terms terms(const Matrix &x, const Index &factors) {
+template <typename T>
+metricboost::TermsOf<std::remove_const_t<T>> terms(const Array<T, 2> &x, const Index &factors) {
     require(factors.shape(1) > 0, "a term needs a factor");
     return {x.data(), x.shape(0), x.shape(1), factors.data(), factors.shape(0), factors.shape(1)};
 }
@@ -105,7 +107,8 @@ void term_columns(Matrix x, Index factors, Matrix moments, std::size_t threads, 
     metricboost::term_columns(chosen, moments.data(), threads, out.data());
 }
 
-void pull_back(Matrix x, Index factors, Matrix moments, Matrix y, std::size_t threads,
+template <typename T>
+void pull_back(Array<const T, 2> x, Index factors, Matrix moments, Matrix y, std::size_t threads,
                OutMatrix out) {
     const auto chosen = terms(x, factors);
     require(moments.shape(0) == chosen.q && moments.shape(1) == 2, "moments must be q x 2");
@@ -170,7 +173,8 @@ NB_MODULE(_native, m) {
         .def("edge_shares", &over_edges<&metricboost::Graph::edge_shares>);
     m.def("term_moments", &term_moments);
     m.def("term_columns", &term_columns);
-    m.def("pull_back", &pull_back);
+    m.def("pull_back", &pull_back<double>);
+    m.def("pull_back", &pull_back<float>);
     m.def("nearest", &nearest, "z"_a, "guide"_a, "rounding"_a, "classes"_a, "slots"_a, "sizes"_a, "previous"_a.none(),
           "sgemm"_a, "dgemm"_a, "threads"_a, "rows"_a, "distances"_a);
 }

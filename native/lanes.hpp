@@ -36,9 +36,20 @@ struct Lanes {
 
 // From anywhere in memory; the second for what is left of a row, zeros beyond it.
 INNER void load(const double *from, Lanes &to) { std::memcpy(&to, from, sizeof to); }
+INNER void load(const float *from, Lanes &to) {
+#if defined(__GNUC__) || defined(__clang__)
+    typedef float Floats __attribute__((vector_size(8 * sizeof(float))));
+    Floats narrow;
+    std::memcpy(&narrow, from, sizeof narrow);
+    to = __builtin_convertvector(narrow, Lanes);
+#else
+    for (std::size_t c = 0; c < LANES; ++c) to.value[c] = from[c];
+#endif
+}
 INNER void store(const Lanes &from, double *to) { std::memcpy(to, &from, sizeof from); }
 
-INNER void load_rest(const double *from, std::size_t count, Lanes &to) {
+template <typename T>
+INNER void load_rest(const T *from, std::size_t count, Lanes &to) {
     double rest[LANES] = {0, 0, 0, 0, 0, 0, 0, 0};
     for (std::size_t c = 0; c < count; ++c) rest[c] = from[c];
     load(rest, to);

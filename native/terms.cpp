@@ -19,13 +19,14 @@ constexpr std::size_t TOGETHER = 5;  // columns of y in one pass
 constexpr std::size_t NARROW = 32;   // a run of rows written across
 
 // Rows `from` to `from + rows` of a term's product.
-INNER void product(const Terms &terms, std::size_t t, std::size_t from, std::size_t rows,
+template <typename T>
+INNER void product(const TermsOf<T> &terms, std::size_t t, std::size_t from, std::size_t rows,
                    double *out) {
     const std::int32_t *factor = terms.factors + t * terms.degree;
-    const double *first = terms.x + factor[0] * terms.n + from;
+    const T *first = terms.x + factor[0] * terms.n + from;
     for (std::size_t i = 0; i < rows; ++i) out[i] = first[i];
     for (std::size_t d = 1; d < terms.degree && factor[d] < static_cast<std::int32_t>(terms.p); ++d) {
-        const double *column = terms.x + factor[d] * terms.n + from;
+        const T *column = terms.x + factor[d] * terms.n + from;
         for (std::size_t i = 0; i < rows; ++i) out[i] *= column[i];
     }
 }
@@ -48,8 +49,9 @@ INNER double sum_of_powers(const double *values, std::size_t n, double center, b
 }
 
 // A run of rows of a term, standardised: of a column as it is, or of the product of two.
+template <typename T>
 struct Column {
-    const double *values;
+    const T *values;
 
     INNER_MEMBER void at(std::size_t i, Lanes &x) const { load(values + i, x); }
     INNER_MEMBER void rest(std::size_t i, std::size_t count, Lanes &x) const {
@@ -57,8 +59,9 @@ struct Column {
     }
 };
 
+template <typename T>
 struct PairProduct {
-    const double *first, *second;
+    const T *first, *second;
     Lanes mean, scale;
 
     INNER_MEMBER void at(std::size_t i, Lanes &x) const {
@@ -154,35 +157,47 @@ void columns_of(const Terms &terms, const double *moments, std::size_t from, std
 }
 
 // y is s x n here. Terms from..to over one run of rows after the other.
-MULTIVERSION
-void pull_back_of(const Terms &terms, const double *moments, const double *y, std::size_t s,
-                  std::size_t from, std::size_t to, double *out) {
+template <typename T>
+INNER void pull_back_terms(const TermsOf<T> &terms, const double *moments, const double *y,
+                           std::size_t s, std::size_t from, std::size_t to, double *out) {
     double run[ROWS];
     for (std::size_t row = 0; row < terms.n; row += ROWS) {
         const std::size_t rows = std::min(ROWS, terms.n - row);
         for (std::size_t t = from; t < to; ++t) {
             const std::int32_t *factor = terms.factors + t * terms.degree;
             const double mean = moments[2 * t], scale = 1.0 / moments[2 * t + 1];
-            const double *first = terms.x + factor[0] * terms.n + row;
+            const T *first = terms.x + factor[0] * terms.n + row;
             double *sums = out + t;
             const auto ends = [&](std::size_t d) {
                 return d == terms.degree || factor[d] == static_cast<std::int32_t>(terms.p);
             };
             if (ends(1) && mean == 0.0 && scale == 1.0) {
-                add_all_products(Column{first}, y + row, terms.n, s, rows, sums, terms.q);
+                add_all_products(Column<T>{first}, y + row, terms.n, s, rows, sums, terms.q);
             } else if (!ends(1) && ends(2)) {
-                const double *second = terms.x + factor[1] * terms.n + row;
-                PairProduct pair{first, second, {}, {}};
+                const T *second = terms.x + factor[1] * terms.n + row;
+                PairProduct<T> pair{first, second, {}, {}};
                 fill(mean, pair.mean);
                 fill(scale, pair.scale);
                 add_all_products(pair, y + row, terms.n, s, rows, sums, terms.q);
             } else {
                 product(terms, t, row, rows, run);
                 for (std::size_t i = 0; i < rows; ++i) run[i] = (run[i] - mean) * scale;
-                add_all_products(Column{run}, y + row, terms.n, s, rows, sums, terms.q);
+                add_all_products(Column<double>{run}, y + row, terms.n, s, rows, sums, terms.q);
             }
         }
     }
+}
+
+MULTIVERSION
+void pull_back_of(const TermsOf<double> &terms, const double *moments, const double *y,
+                  std::size_t s, std::size_t from, std::size_t to, double *out) {
+    pull_back_terms(terms, moments, y, s, from, to, out);
+}
+
+MULTIVERSION
+void pull_back_of(const TermsOf<float> &terms, const double *moments, const double *y,
+                  std::size_t s, std::size_t from, std::size_t to, double *out) {
+    pull_back_terms(terms, moments, y, s, from, to, out);
 }
 
 }  // namespace
@@ -200,7 +215,8 @@ void term_columns(const Terms &terms, const double *moments, std::size_t threads
     });
 }
 
-void pull_back(const Terms &terms, const double *moments, const double *y, std::size_t s,
+template <typename T>
+void pull_back(const TermsOf<T> &terms, const double *moments, const double *y, std::size_t s,
                std::size_t threads, double *out) {
     std::vector<double> transposed(terms.n * s);
     for (std::size_t i = 0; i < terms.n; ++i)
@@ -211,5 +227,10 @@ void pull_back(const Terms &terms, const double *moments, const double *y, std::
                      std::min((piece + 1) * PIECE, terms.q), out);
     });
 }
+
+template void pull_back(const TermsOf<double> &, const double *, const double *, std::size_t,
+                        std::size_t, double *);
+template void pull_back(const TermsOf<float> &, const double *, const double *, std::size_t,
+                        std::size_t, double *);
 
 }  // namespace metricboost

@@ -7,12 +7,14 @@
 
 namespace metricboost {
 
-struct Terms {
-    const double *x;
+template <typename T>
+struct TermsOf {
+    const T *x;
     std::size_t p, n;
     const std::int32_t *factors;  // q x degree
     std::size_t q, degree;
 };
+using Terms = TermsOf<double>;
 
 // A term whose deviation is at most this share of its largest value does not vary.
 constexpr double CONSTANT = 1e-10;
@@ -24,8 +26,10 @@ void term_moments(const Terms &terms, std::size_t threads, double *moments);
 void term_columns(const Terms &terms, const double *moments, std::size_t threads, double *out);
 
 // out[c, t] = sum_i y[i, c] times the standardised product, s x q, for a y (n x s) of few columns:
-// one pass over the table, and no product is kept.
-void pull_back(const Terms &terms, const double *moments, const double *y, std::size_t s,
+// one pass over the table, and no product is kept. The table may be in float32: the pass takes as
+// long as memory needs to give it.
+template <typename T>
+void pull_back(const TermsOf<T> &terms, const double *moments, const double *y, std::size_t s,
                std::size_t threads, double *out);
 
 }  // namespace metricboost

@@ -15,7 +15,7 @@ from scipy.optimize import minimize_scalar
 
 from metricboost import SparseMetric, _rounding
 from metricboost._rounding import largest
-from metricboost.boosting import BoostingOptions, LearningOptions, graph, learn, screening
+from metricboost.boosting import BoostingOptions, LearningOptions, graph, learn, screening, terms
 from metricboost.boosting.classification import leave_one_out_errors, margin_score
 from metricboost.boosting.draws import Draws, nonzeros, panel_size
 from metricboost.boosting.embedding import Embedding, Selected
@@ -523,6 +523,18 @@ def test_pulling_back_through_candidates() -> None:
         growing.add(part)
         found = growing.pull_back(y)
         assert np.allclose(found, y.T @ columns[:, : len(growing)], rtol=0, atol=1e-12)
+
+
+def test_large_tables_are_swept_in_float32(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seven digits of what float64 gives, and the terms themselves have all of theirs."""
+    y = np.random.default_rng(0).normal(size=(20, 2))
+    expected = many_candidates().pull_back(y)
+    monkeypatch.setattr(terms, "DOUBLE_SWEEPS", 0)
+    candidates = many_candidates()
+    found = candidates.pull_back(y)
+    assert np.allclose(found, expected, rtol=0, atol=1e-5)
+    assert not np.array_equal(found, expected)
+    assert candidates.columns(np.arange(3)).dtype == np.float64
 
 
 def test_diagonal_grows_with_the_candidates(kept_margins: float) -> None:

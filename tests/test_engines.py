@@ -102,6 +102,10 @@ def test_pull_back(shape: tuple[int, int, int]) -> None:
     for table in (Xt, np.asfortranarray(Xt), np.repeat(Xt, 2, axis=1)[:, ::2]):
         found = get_engine("native").pull_back(table, factors, moments, y)
         assert np.allclose(found, expected, rtol=0, atol=1e-12 * n)
+    narrow = Xt.astype(np.float32)
+    expected = NUMPY.pull_back(narrow.astype(np.float64), factors, moments, y)
+    found = get_engine("native").pull_back(narrow, factors, moments, y)
+    assert np.allclose(found, expected, rtol=0, atol=1e-12 * n)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -13,6 +13,7 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -246,14 +247,19 @@ class SparseMetric:
 
     def _products(self, X: Float) -> Float:
         """The products of standardised columns: factor by factor, for all terms at once."""
-        degrees = np.array([len(term) for term in self.columns], dtype=np.intp)
-        first = np.cumsum(degrees) - degrees
-        factors = np.array([j for term in self.columns for j in term], dtype=np.intp)
+        degrees, first, factors = self._factors
         products = self._standardised(X, factors[first])
         for i in range(1, degrees.max(initial=1)):
             longer = np.flatnonzero(degrees > i)
             products[:, longer] *= self._standardised(X, factors[first[longer] + i])
         return products
+
+    @cached_property
+    def _factors(self) -> tuple[Index, Index, Index]:
+        """Of every term its degree and where it begins in the columns of all terms."""
+        degrees = np.array([len(term) for term in self.columns], dtype=np.intp)
+        factors = np.array([j for term in self.columns for j in term], dtype=np.intp)
+        return degrees, np.cumsum(degrees) - degrees, factors
 
     def _standardised(self, X: Float, columns: Index) -> Float:
         # In place, and in C order as from take: with thousands of columns copies are the cost.

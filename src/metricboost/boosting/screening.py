@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import chdtri, ndtr
 
+from .._blocks import slices
 from .._typing import Float, Index
 from .classes import members
 from .terms import Term
@@ -121,9 +122,9 @@ class _Pairs:
         self._classes = [_Moments(X - X.mean(axis=0)) for X in tables]
         self._p = tables[0].shape[1]
         self.tile = max(2 * TILE // len(tables), 1)
-        self._rough: list[_Moments] | None = None
-        if len(tables) == 2 and self._p >= ROUGH_COLUMNS:
-            self._rough = [_Moments(own.X.astype(np.float32)) for own in self._classes]
+        self._rough: _RoughPairs | None = None
+        if len(tables) == 2 and self._p >= ROUGH_COLUMNS and bar > 0:
+            self._rough = _RoughPairs([own.X for own in self._classes], bar)
 
     def of_rows(self, start: int) -> list[Found]:
         """Pairs of a run of columns with all from it on."""
@@ -135,14 +136,12 @@ class _Pairs:
 
     def _of_tile(self, rows: slice, cols: slice) -> list[Found]:
         if self._rough is not None:
-            a, b = _above(
-                _scores(self._rough, rows, cols, ROUGH), self._bar * (1 - ROUGH), rows, cols
-            )
+            a, b = _places(self._rough.may_be_above(rows, cols), rows, cols)
             if len(a) <= FEW_ABOVE:
                 exact = _pair_scores(self._classes, a, b)
                 return [(-s, i, j) for s, i, j in _rows(exact, a, b) if s > self._bar]
         score = _scores(self._classes, rows, cols)
-        a, b = _above(score, self._bar, rows, cols)
+        a, b = _places(score > self._bar, rows, cols)
         return [(-s, i, j) for s, i, j in _rows(score[a - rows.start, b - cols.start], a, b)]
 
 
@@ -153,22 +152,56 @@ class _Moments:
         self.X = X
         self._square = X * X
 
-    def of(self, rows: slice, cols: slice, rough: float) -> tuple[Float, Float]:
+    def of(self, rows: slice, cols: slice) -> tuple[Float, Float]:
         """Means of the products, and the squares of their standard errors."""
         n = len(self.X)
         mean = self.X[:, rows].T @ self.X[:, cols]
         mean *= 1 / n
         spread = self._square[:, rows].T @ self._square[:, cols]
-        spread *= (1 - rough) / n
+        spread *= 1 / n
         spread -= mean * mean
         np.maximum(spread, 0.0, out=spread)
         spread *= 1 / max(n - 1, 1)
         return mean, spread
 
 
-def _above(score: Float, bar: float, rows: slice, cols: slice) -> tuple[Index, Index]:
-    """The pairs of a tile with a score above the bar; each once."""
-    a, b = np.nonzero(score > bar)
+class _RoughPairs:
+    """Which pairs of two classes may have a score above a bar, in float32.
+
+    With the means m of a product in the classes and q the means of its square, the score is above
+    the bar b where ``(m0 - m1)^2 > b^2 sum_c (q_c - m_c^2) / (n_c - 1)``. Columns are scaled so
+    that products of them are the m_c and the whole sum of the q_c; nothing is divided. What
+    rounding could hide is allowed for: q is too small by a share of ``ROUGH``.
+    """
+
+    def __init__(self, tables: Sequence[Float], bar: float) -> None:
+        freedom = [max(len(X) - 1, 1) for X in tables]
+        self._means = [(X / np.sqrt(len(X))).astype(np.float32) for X in tables]
+        self._lost = [np.float32(bar**2 / f) for f in freedom]
+        squares = [
+            X * X * np.sqrt((1 - ROUGH) * bar**2 / (len(X) * f)) for X, f in zip(tables, freedom)
+        ]
+        self._squares = np.vstack(squares).astype(np.float32)
+
+    def may_be_above(self, rows: slice, cols: slice) -> npt.NDArray[np.bool_]:
+        first, second = (own[:, rows].T @ own[:, cols] for own in self._means)
+        separation = first - second
+        separation *= separation
+        for mean, lost in zip((first, second), self._lost):
+            mean *= mean
+            mean *= lost
+            separation += mean
+        above: npt.NDArray[np.bool_] = (
+            separation > self._squares[:, rows].T @ self._squares[:, cols]
+        )
+        return above
+
+
+def _places(found: npt.NDArray[np.bool_], rows: slice, cols: slice) -> tuple[Index, Index]:
+    """The pairs that were found in a tile; each once."""
+    if not found.any():
+        return np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp)
+    a, b = np.nonzero(found)
     a, b = a + rows.start, b + cols.start
     return a[a <= b], b[a <= b]
 
@@ -187,20 +220,9 @@ def _pair_scores(classes: Sequence[_Moments], a: Index, b: Index) -> Float:
     return _known_separation(means, errors, [len(own.X) for own in classes])
 
 
-def _scores(classes: Sequence[_Moments], rows: slice, cols: slice, rough: float = 0.0) -> Float:
-    """How much the moments of a tile's products differ between the classes.
-
-    What is rough, in float32, is no smaller than what is exact, but for a share of it.
-    """
-    means, errors = zip(*(own.of(rows, cols, rough) for own in classes))
-    if rough:
-        variance = errors[0] + errors[1]
-        difference = means[0] - means[1]
-        np.maximum(variance, np.finfo(np.float32).tiny, out=variance)
-        difference *= difference
-        difference /= variance
-        rough_score: Float = np.sqrt(difference, out=difference)
-        return rough_score
+def _scores(classes: Sequence[_Moments], rows: slice, cols: slice) -> Float:
+    """How much the moments of a tile's products differ between the classes."""
+    means, errors = zip(*(own.of(rows, cols) for own in classes))
     return _known_separation(np.stack(means), np.stack(errors), [len(own.X) for own in classes])
 
 
@@ -235,10 +257,15 @@ def _shrunk(errors: Float, counts: list[int]) -> Float:
 def _best_columns(X: Float, groups: list[Index], size: int) -> Index:
     """Columns that differ most in mean or spread: all that a sweep in O(n p) can see."""
     size, counts = max(size, 2), [len(group) for group in groups]
-    Xt, best = X.T, np.zeros(X.shape[1])  # a row a column: it may be many
-    for values in (Xt, (Xt - Xt.mean(axis=1)[:, None]) ** 2):
-        of_class = [values[:, group] for group in groups]
-        means = np.stack([own.mean(axis=1) for own in of_class])
-        errors = np.stack([own.var(axis=1) / own.shape[1] for own in of_class])
-        best = np.maximum(best, _separation(means, errors, counts))
+    among = np.zeros((len(X), len(groups)))
+    for c, group in enumerate(groups):
+        among[group, c] = 1 / len(group)
+    best = np.zeros(X.shape[1])
+    for columns in slices(X.shape[1], len(X)):
+        values = X.T[columns]  # a row a column: there may be many
+        for power in (values, (values - values.mean(axis=1)[:, None]) ** 2):
+            means = power @ among
+            errors = np.maximum((power * power) @ among - means**2, 0.0) / np.array(counts)
+            score = _separation(means.T, errors.T, counts)
+            best[columns] = np.maximum(best[columns], score)
     return np.sort(np.argsort(-best, kind="stable")[:size])

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Hashable, Iterable, Sequence
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +25,9 @@ Term = tuple[int, ...]
 
 #: Moments are computed for this many terms at a time.
 BLOCK = 256
+#: Larger tables are swept in float32: a sweep takes as long as reading the table does, and seven
+#: digits choose among terms. All else is computed from float64.
+DOUBLE_SWEEPS = 2**23
 
 
 class Candidates:
@@ -155,7 +160,12 @@ class Candidates:
         if self._n_known < len(self):
             self.moments(np.arange(self._n_known, len(self)))
             self._n_known = len(self)
-        return self.engine.pull_back(self.Xt, self.factors, self._moments.rows, y)
+        return self.engine.pull_back(self._swept, self.factors, self._moments.rows, y)
+
+    @cached_property
+    def _swept(self) -> npt.NDArray[Any]:
+        """The table as sweeps over all of it read it."""
+        return self.Xt if self.Xt.size <= DOUBLE_SWEEPS else self.Xt.astype(np.float32)
 
 
 def _have_two_values(Xt: Float) -> npt.NDArray[np.bool_]:

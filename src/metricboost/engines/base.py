@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -92,8 +92,11 @@ class Engine(ABC):
         """The standardised columns of the terms, n x q, C order."""
 
     @abstractmethod
-    def pull_back(self, Xt: Float, factors: Rows, moments: Float, y: Float) -> Float:
-        """``y^T Phi``, s x q, Phi the terms' columns, for a ``y`` of few columns."""
+    def pull_back(self, Xt: npt.NDArray[Any], factors: Rows, moments: Float, y: Float) -> Float:
+        """``y^T Phi``, s x q, Phi the terms' columns, for a ``y`` of few columns.
+
+        ``Xt`` may be in float32.
+        """
 
     @abstractmethod
     def nearest(self, queries: Float, references: Float, k: int) -> tuple[Rows, Float]:

@@ -19,8 +19,8 @@ from .sorting import nearest_by_sorting
 WORTH_SHARING = 2**20
 #: Fewer queries are not worth putting the references into blocks.
 FEW_QUERIES = 16
-#: Fewer rows are searched by one thread.
-MANY_ROWS = 2048
+#: Fewer rows, of fewer numbers, are searched by one thread.
+MANY_ROWS, MANY_NUMBERS = 2048, 2**21
 #: Of more rows those near each other are put together: in any order, they are not in the cache.
 FAR_APART = 2**15
 #: Directions of the rows that the search is guided by, found from so many of the rows; rows of more
@@ -85,7 +85,7 @@ class NativeEngine(Engine):
         _native.term_columns(*terms, self._shared(Xt, len(factors)), out)
         return out
 
-    def pull_back(self, Xt: Float, factors: Rows, moments: Float, y: Float) -> Float:
+    def pull_back(self, Xt: npt.NDArray[Any], factors: Rows, moments: Float, y: Float) -> Float:
         out = np.empty((y.shape[1], len(factors)))
         terms = _contiguous(Xt), _contiguous(factors), _contiguous(moments)
         _native.pull_back(*terms, _contiguous(y), self._shared(Xt, len(factors)), out)
@@ -109,7 +109,7 @@ class NativeEngine(Engine):
         )
         sizes = np.array(lists.sizes, dtype=np.int32)
         guide, rounding = _guide(z)
-        threads = self.threads if len(z) >= MANY_ROWS else 1
+        threads = self.threads if len(z) >= MANY_ROWS or z.size >= MANY_NUMBERS else 1
         with one_blas_thread():
             _native.nearest(
                 z, guide, rounding, classes.astype(np.int32), _contiguous(lists.slots), sizes,
@@ -127,6 +127,8 @@ def _guide(z: Float) -> tuple[Float, float]:
     Boxes around near rows are small in these, so that the search leaves more of them out.
     """
     n, r = z.shape
+    if n < MANY_ROWS and r > MOST_TURNED:
+        return z[:, :0], 0.0  # some blocks in so many columns: none is far from another
     if n < MANY_ROWS or not 2 < r <= MOST_TURNED:
         return z, 0.0
     sample = z[:: max(n // TURNED_BY, 1)]

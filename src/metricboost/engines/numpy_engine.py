@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
@@ -70,7 +72,7 @@ class NumpyEngine(Engine):
         columns = _products(Xt, factors).T - moments[:, 0]
         return np.ascontiguousarray(columns * (1 / moments[:, 1]))
 
-    def pull_back(self, Xt: Float, factors: Rows, moments: Float, y: Float) -> Float:
+    def pull_back(self, Xt: npt.NDArray[Any], factors: Rows, moments: Float, y: Float) -> Float:
         blocks = range(0, len(factors), BLOCK)
         parts = [slice(start, start + BLOCK) for start in blocks]
         return np.hstack([y.T @ self.term_columns(Xt, factors[p], moments[p]) for p in parts])
