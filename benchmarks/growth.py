@@ -4,8 +4,9 @@
     python -m benchmarks.growth rows             # one curve, and its exponents
     python -m benchmarks.growth --fresh          # measures all points again
 
-One fit (``n_averaged=1``) of the double ring without screening, all else at its defaults. Every
-point is measured in a process of its own. A step is an attempt without a search: the median of
+One fit (``n_averaged=1``) of rings in 2 of the columns without screening and, so that every step
+has the same candidates, without products; all else at its defaults. Every point is measured in a
+process of its own. A step is an attempt without a search: the median of
 those before the first refresh, whose neighbours are the plain ones, and of those after it. Memory
 is what the process has at most above what it had with the table loaded.
 """
@@ -93,10 +94,10 @@ class Watched(SDist):
 
 
 def measured(point: Point) -> dict[str, float]:
-    X, y = make_double_ring(point.n, point.p, informative=min(point.p, 10), random_state=0)[:2]
+    X, y = make_double_ring(point.n, point.p, informative=2, random_state=0)[:2]
     # No gate would accept 400 steps on rings: the curve of steps is to have as many as it says.
     model = Watched(
-        max_iter=point.attempts, n_neighbors=point.k, n_averaged=1, screen_pairs=0, prune=None,
+        max_iter=point.attempts, n_neighbors=point.k, n_averaged=1, max_degree=1, prune=None,
         start_share=0.0, oob_gate=2.0 if point.attempts == 25 else None, random_state=0,
     )  # fmt: skip
     with peak_memory() as peak:

@@ -170,6 +170,7 @@ NB_MODULE(_native, m) {
         .def("column_margins", &column_margins<double>)
         .def("column_margins", &column_margins<float>)
         .def("laplacian", &over_edges<&metricboost::Graph::laplacian>)
+        .def("half_laplacian", &over_edges<&metricboost::Graph::half_laplacian>)
         .def("edge_shares", &over_edges<&metricboost::Graph::edge_shares>);
     m.def("term_moments", &term_moments);
     m.def("term_columns", &term_columns);

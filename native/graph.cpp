@@ -14,7 +14,6 @@ namespace metricboost {
 namespace {
 
 constexpr std::size_t ROWS = 1024;  // of a piece of work
-constexpr std::size_t LINE = 8;     // numbers of a line of the cache
 
 struct Range {
     std::size_t from, to;
@@ -28,30 +27,9 @@ void for_rows(std::size_t n, std::size_t threads, Run run) {
     });
 }
 
-// The edges at a row that have a weight, from either end.
-struct Ends {
-    std::vector<std::int32_t> rows;
-    std::vector<double> weights;
-    std::size_t count = 0;
-
-    void reserve(std::size_t size) {
-        if (rows.size() < size) {
-            rows.resize(size);
-            weights.resize(size);
-        }
-    }
-
-    // Overwritten by the next where it has no weight: half of them have none, in no order.
-    void add(std::int32_t row, double weight) {
-        rows[count] = row;
-        weights[count] = weight;
-        count += weight != 0.0;
-    }
-};
-
 // S sums of what the edges at row i give it, in S columns of rows `stride` numbers apart.
-template <bool Squared, std::size_t S>
-INNER void gather_columns(const double *z, std::size_t stride, std::size_t i, const Ends &ends,
+template <bool Squared, std::size_t S, typename T>
+INNER void gather_columns(const T *z, std::size_t stride, std::size_t i, const Graph::Ends &ends,
                           double *out) {
     double sum[S], own[S];
     for (std::size_t c = 0; c < S; ++c) {
@@ -59,9 +37,10 @@ INNER void gather_columns(const double *z, std::size_t stride, std::size_t i, co
         own[c] = z[i * stride + c];
     }
     for (std::size_t j = 0; j < ends.count; ++j) {
-        const double w = ends.weights[j], *its = z + ends.rows[j] * stride;
+        const double w = ends.weights[j];
+        const T *its = z + ends.rows[j] * stride;
         for (std::size_t c = 0; c < S; ++c) {
-            const double d = own[c] - its[c];
+            const double d = own[c] - static_cast<double>(its[c]);
             sum[c] += w * (Squared ? d * d : d);
         }
     }
@@ -105,15 +84,31 @@ INNER void in_eights(std::size_t columns, Run run) {
 
 MULTIVERSION
 void laplacian_at(const double *z, std::size_t stride, std::size_t s, std::size_t i,
-                  const Ends &ends, double *out) {
+                  const Graph::Ends &ends, double *out) {
     in_eights(s, [&](std::size_t c, auto size) INLINE_LAMBDA {
         gather_columns<false, size>(z + c, stride, i, ends, out + c);
     });
 }
 
 MULTIVERSION
-void shares_at(const double *z, std::size_t stride, std::size_t s, std::size_t i, const Ends &ends,
-               double *out) {
+void laplacian_at(const float *z, std::size_t stride, std::size_t s, std::size_t i,
+                  const Graph::Ends &ends, double *out) {
+    in_eights(s, [&](std::size_t c, auto size) INLINE_LAMBDA {
+        gather_columns<false, size>(z + c, stride, i, ends, out + c);
+    });
+}
+
+MULTIVERSION
+void shares_at(const double *z, std::size_t stride, std::size_t s, std::size_t i,
+               const Graph::Ends &ends, double *out) {
+    in_eights(s, [&](std::size_t c, auto size) INLINE_LAMBDA {
+        gather_columns<true, size>(z + c, stride, i, ends, out + c);
+    });
+}
+
+MULTIVERSION
+void shares_at(const float *z, std::size_t stride, std::size_t s, std::size_t i,
+               const Graph::Ends &ends, double *out) {
     in_eights(s, [&](std::size_t c, auto size) INLINE_LAMBDA {
         gather_columns<true, size>(z + c, stride, i, ends, out + c);
     });
@@ -162,25 +157,33 @@ void Graph::add_edges(Neighbors near, double sign) {
     edges_.push_back(std::move(edges));
 }
 
-Graph::Rows Graph::arranged(const double *z, std::size_t s, std::size_t threads) const {
-    if (order_.empty()) return {z, s, nullptr};
+template <typename T>
+Graph::Rows<T> Graph::arranged(const double *z, std::size_t s, std::size_t threads) const {
+    // Only differences of rows count, and far from zero float32 would have no digits for them.
+    const bool narrow = sizeof(T) < sizeof(double);
+    const std::vector<double> shift = narrow ? std::vector<double>(z, z + s) : std::vector<double>(s);
+    constexpr std::size_t LINE = 64 / sizeof(T);  // numbers of a line of the cache
     std::size_t stride = 1;
     while (stride < std::min(s, LINE)) stride *= 2;
-    if (s > LINE) stride = (s + LINE - 1) / LINE * LINE;
-    std::unique_ptr<double[]> kept(new double[n_ * stride + LINE]);
+    if (s > LINE) stride = (s + LINE / 2 - 1) / (LINE / 2) * (LINE / 2);
+    std::unique_ptr<T[]> kept(new T[n_ * stride + LINE]);
     void *start = kept.get();
-    std::size_t space = (n_ * stride + LINE) * sizeof(double);
-    auto *data = static_cast<double *>(
-        std::align(LINE * sizeof(double), n_ * stride * sizeof(double), start, space));
+    std::size_t space = (n_ * stride + LINE) * sizeof(T);
+    auto *data = static_cast<T *>(std::align(64, n_ * stride * sizeof(T), start, space));
     for_rows(n_, threads, [&](Range rows) {
         for (std::size_t i = rows.from; i < rows.to; ++i)
-            std::copy_n(z + row_at(i) * s, s, data + i * stride);
+            for (std::size_t c = 0; c < s; ++c)
+                data[i * stride + c] = static_cast<T>(z[row_at(i) * s + c] - shift[c]);
     });
     return {data, stride, std::move(kept)};
 }
 
+Graph::Rows<double> Graph::in_order(const double *z, std::size_t s, std::size_t threads) const {
+    return order_.empty() ? Rows<double>{z, s, nullptr} : arranged<double>(z, s, threads);
+}
+
 void Graph::margins(const double *z, std::size_t r, std::size_t threads, double *out) const {
-    const Rows placed = arranged(z, r, threads);
+    const auto placed = in_order(z, r, threads);
     for_rows(n_, threads, [&](Range rows) {
         for (std::size_t i = rows.from; i < rows.to; ++i) {
             double margin = 0.0;
@@ -196,7 +199,7 @@ void Graph::margins(const double *z, std::size_t r, std::size_t threads, double 
 template <typename T>
 void Graph::column_margins(const double *phi, std::size_t q, const std::int32_t *rows,
                            std::size_t count, std::size_t threads, T *out) const {
-    const Rows placed = arranged(phi, q, threads);
+    const auto placed = in_order(phi, q, threads);
     for_rows(count, threads, [&](Range part) {
         std::vector<double> sum(q);
         for (std::size_t j = part.from; j < part.to; ++j) {
@@ -215,40 +218,80 @@ template void Graph::column_margins(const double *, std::size_t, const std::int3
 template void Graph::column_margins(const double *, std::size_t, const std::int32_t *, std::size_t,
                                     std::size_t, float *) const;
 
-template <bool Squared>
-void Graph::over_edges(const double *z, std::size_t s, const double *weight, std::size_t threads,
-                       double *out) const {
-    const Rows placed = arranged(z, s, threads), weights = arranged(weight, 1, threads);
-    const double *u = weights.data;
-    for_rows(n_, threads, [&](Range rows) {
-        Ends ends;
-        for (std::size_t i = rows.from; i < rows.to; ++i) {
-            ends.count = 0;
-            for (const Edges &edges : edges_) {
-                const double scale = edges.sign / static_cast<double>(edges.k);
-                const std::size_t from = edges.start[i], to = edges.start[i + 1];
-                ends.reserve(ends.count + edges.k + to - from + 1);
-                if (u[i] != 0.0)
-                    for (std::size_t j = i * edges.k; j < (i + 1) * edges.k; ++j)
-                        ends.add(edges.out[j], scale * u[i]);
-                for (std::size_t j = from; j < to; ++j)
-                    ends.add(edges.in[j], scale * u[edges.in[j]]);
+void Graph::add_out(std::size_t i, const double *u, Ends &ends) const {
+    for (const Edges &edges : edges_) {
+        const double weight = edges.sign / static_cast<double>(edges.k) * u[i];
+        ends.reserve(ends.count + edges.k + 1);
+        for (std::size_t j = i * edges.k; j < (i + 1) * edges.k; ++j)
+            ends.add(edges.out[j], weight);
+    }
+}
+
+void Graph::add_in(std::size_t i, const double *u, Ends &ends) const {
+    for (const Edges &edges : edges_) {
+        const double scale = edges.sign / static_cast<double>(edges.k);
+        const std::size_t from = edges.start[i], to = edges.start[i + 1];
+        ends.reserve(ends.count + to - from + 1);
+        for (std::size_t j = from; j < to; ++j) ends.add(edges.in[j], scale * u[edges.in[j]]);
+    }
+}
+
+double Graph::in_weight(std::size_t i, const double *u) const {
+    double total = 0.0;
+    for (const Edges &edges : edges_) {
+        double sum = 0.0;
+        for (std::size_t j = edges.start[i]; j < edges.start[i + 1]; ++j) sum += u[edges.in[j]];
+        total += edges.sign / static_cast<double>(edges.k) * sum;
+    }
+    return total;
+}
+
+template <typename At>
+void Graph::over_rows(const double *z, std::size_t s, const double *weight, std::size_t threads,
+                      double *out, At at) const {
+    const auto weights = in_order(weight, 1, threads);
+    const auto over = [&](const auto &placed) {
+        for_rows(n_, threads, [&](Range rows) {
+            Ends ends;
+            for (std::size_t i = rows.from; i < rows.to; ++i) {
+                ends.count = 0;
+                at(placed, i, weights.data, ends, out + row_at(i) * s);
             }
-            double *sum = out + row_at(i) * s;
-            if constexpr (Squared) shares_at(placed.data, placed.stride, s, i, ends, sum);
-            else laplacian_at(placed.data, placed.stride, s, i, ends, sum);
-        }
-    });
+        });
+    };
+    if (order_.empty()) over(in_order(z, s, threads));
+    else over(arranged<float>(z, s, threads));
 }
 
 void Graph::laplacian(const double *z, std::size_t s, const double *weight, std::size_t threads,
                       double *out) const {
-    over_edges<false>(z, s, weight, threads, out);
+    over_rows(z, s, weight, threads, out,
+              [&](const auto &rows, std::size_t i, const double *u, Ends &ends, double *sum) {
+                  add_out(i, u, ends);
+                  add_in(i, u, ends);
+                  laplacian_at(rows.data, rows.stride, s, i, ends, sum);
+              });
 }
 
 void Graph::edge_shares(const double *z, std::size_t s, const double *weight, std::size_t threads,
                         double *out) const {
-    over_edges<true>(z, s, weight, threads, out);
+    over_rows(z, s, weight, threads, out,
+              [&](const auto &rows, std::size_t i, const double *u, Ends &ends, double *sum) {
+                  add_out(i, u, ends);
+                  add_in(i, u, ends);
+                  shares_at(rows.data, rows.stride, s, i, ends, sum);
+              });
+}
+
+void Graph::half_laplacian(const double *z, std::size_t s, const double *weight,
+                           std::size_t threads, double *out) const {
+    over_rows(z, s, weight, threads, out,
+              [&](const auto &rows, std::size_t i, const double *u, Ends &ends, double *sum) {
+                  if (u[i] != 0.0) add_out(i, u, ends);
+                  laplacian_at(rows.data, rows.stride, s, i, ends, sum);
+                  const double half = in_weight(i, u) / 2, *own = z + row_at(i) * s;
+                  for (std::size_t c = 0; c < s; ++c) sum[c] += half * own[c];
+              });
 }
 
 }  // namespace metricboost

@@ -38,14 +38,42 @@ class Graph {
                         std::size_t count, std::size_t threads, T *out) const;
 
     // out = L z for the signed Laplacian L. Rows with weight 0 are outside the bag: only edges
-    // from rows inside count. z and out are n x s.
+    // from rows inside count. z and out are n x s. Here and below, where near rows are put
+    // together, z is read in float32: a step takes as long as memory needs to give the ends of the
+    // edges.
     void laplacian(const double *z, std::size_t s, const double *weight, std::size_t threads,
                    double *out) const;
+
+    // A y with Phi'LPhi = Phi'y + y'Phi for z = Phi, from the edges of the rows inside alone: half
+    // the reading. The columns of z should have means near zero.
+    void half_laplacian(const double *z, std::size_t s, const double *weight, std::size_t threads,
+                        double *out) const;
 
     // out[a, c] = what the edges at row a, from either end, add to z_c' L z_c for every column of z
     // (n x s): the shares of independent rows in a sum over edges that are not independent.
     void edge_shares(const double *z, std::size_t s, const double *weight, std::size_t threads,
                      double *out) const;
+
+    // The edges at a row that have a weight, from either end.
+    struct Ends {
+        std::vector<std::int32_t> rows;
+        std::vector<double> weights;
+        std::size_t count = 0;
+
+        void reserve(std::size_t size) {
+            if (rows.size() < size) {
+                rows.resize(size);
+                weights.resize(size);
+            }
+        }
+
+        // Overwritten by the next where it has no weight: half of them have none, in no order.
+        void add(std::int32_t row, double weight) {
+            rows[count] = row;
+            weights[count] = weight;
+            count += weight != 0.0;
+        }
+    };
 
   private:
     // One class's edges, in the order of the graph's rows.
@@ -57,10 +85,11 @@ class Graph {
         std::vector<std::int32_t> in;    // the rows whose edges end here
     };
     // Rows in the order of the graph, as they were given or in memory of their own.
+    template <typename T>
     struct Rows {
-        const double *data;
+        const T *data;
         std::size_t stride;
-        std::unique_ptr<double[]> kept;
+        std::unique_ptr<T[]> kept;
     };
 
     std::size_t n_;
@@ -70,11 +99,18 @@ class Graph {
 
     void add_edges(Neighbors near, double sign);
     std::size_t row_at(std::size_t place) const { return order_.empty() ? place : order_[place]; }
-    Rows arranged(const double *z, std::size_t s, std::size_t threads) const;
+    Rows<double> in_order(const double *z, std::size_t s, std::size_t threads) const;
+    template <typename T>
+    Rows<T> arranged(const double *z, std::size_t s, std::size_t threads) const;
 
-    template <bool Squared>
-    void over_edges(const double *z, std::size_t s, const double *weight, std::size_t threads,
-                    double *out) const;
+    void add_out(std::size_t i, const double *u, Ends &ends) const;
+    void add_in(std::size_t i, const double *u, Ends &ends) const;
+    double in_weight(std::size_t i, const double *u) const;
+
+    // Calls at(rows, i, weights, ends, sum) for every row, with no ends yet.
+    template <typename At>
+    void over_rows(const double *z, std::size_t s, const double *weight, std::size_t threads,
+                   double *out, At at) const;
 };
 
 }  // namespace metricboost

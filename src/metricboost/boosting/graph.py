@@ -53,39 +53,43 @@ class QuadraticForm(Protocol):
 
 
 class PanelForm:
-    """A on a panel, ``Phi^T L Phi`` with ``L Phi`` at hand; their product only where it pays.
+    """A on a panel, ``Phi^T Y + Y^T Phi``; their product only where it pays.
 
     One nonzero needs no more than the diagonal; several need A applied some ten times.
     """
 
     rough = False
 
-    def __init__(self, phi: Float, laplacian_phi: Float) -> None:
+    def __init__(self, phi: Float, half: Float) -> None:
         self._phi = phi
-        self._laplacian_phi = laplacian_phi
+        self._half = half
         self.size = phi.shape[1]
 
     @cached_property
     def A(self) -> Float:
-        A = self._phi.T @ self._laplacian_phi
-        return (A + A.T) / 2
+        return _symmetric(self._phi, self._half)
 
     def diagonal(self) -> Float:
-        result: Float = np.einsum("ic,ic->c", self._phi, self._laplacian_phi)
+        result: Float = 2 * np.einsum("ic,ic->c", self._phi, self._half)
         return result
 
     def apply(self, index: Index, coef: Float) -> Float:
         if self.size <= DENSE_PANEL:
             result: Float = np.einsum("sk,skq->sq", coef, self.A[index])
             return result
-        z = self._phi @ _as_columns(index, coef, self.size)
-        return (self._laplacian_phi.T @ z).T
+        vectors = _as_columns(index, coef, self.size)
+        image = self._phi.T @ (self._half @ vectors) + self._half.T @ (self._phi @ vectors)
+        return image.T
 
     def block(self, index: Index) -> Float:
         if self.size <= DENSE_PANEL:
             return self.A[np.ix_(index, index)]
-        A = self._phi[:, index].T @ self._laplacian_phi[:, index]
-        return (A + A.T) / 2
+        return _symmetric(self._phi[:, index], self._half[:, index])
+
+
+def _symmetric(phi: Float, half: Float) -> Float:
+    A = phi.T @ half
+    return A + A.T
 
 
 class SignedGraph:
@@ -115,13 +119,19 @@ class SignedGraph:
         """``A_m`` on the panel, for the rows whose weight is not zero: O(n q (q + k))."""
         if len(panel) == len(self.candidates) > SMALL_TABLE:
             return LaplacianForm(self, weight)
-        phi = self.candidates.columns(panel)
-        return PanelForm(phi, self.graph.laplacian(phi, weight))
+        return PanelForm(*self._halves(panel, weight))
 
     def gram(self, index: Index, weight: Float) -> Float:
         """A on some terms: O(n q (q + k))."""
+        return _symmetric(*self._halves(index, weight))
+
+    def _halves(self, index: Index, weight: Float) -> tuple[Float, Float]:
+        """Phi and Y with ``A = Phi^T Y + Y^T Phi``; columns taken as given are centred for it."""
         phi = self.candidates.columns(index)
-        return PanelForm(phi, self.graph.laplacian(phi, weight)).A
+        center = phi.mean(axis=0)
+        if (np.abs(center) > 1).any():
+            phi -= center
+        return phi, self.graph.half_laplacian(phi, weight)
 
     def diagonal(self, weight: Float) -> Float:
         """The diagonal of A over all candidates, up to a factor where it is estimated.

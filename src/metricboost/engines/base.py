@@ -64,6 +64,13 @@ class NeighborGraph(ABC):
         """``(diag(deg) - S - S^T) z``; row i of S is ``weight[i]`` times that of the graph."""
 
     @abstractmethod
+    def half_laplacian(self, z: Float, weight: Float) -> Float:
+        """A y with ``z^T L z = z^T y + y^T z``, L the Laplacian above: half the work.
+
+        For columns whose means are near zero.
+        """
+
+    @abstractmethod
     def edge_shares(self, z: Float, weight: Float) -> Float:
         """What the edges at each row, from either end, add to ``z' L z`` for each column z."""
 

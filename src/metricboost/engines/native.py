@@ -57,6 +57,9 @@ class NativeGraph(NeighborGraph):
     def laplacian(self, z: Float, weight: Float) -> Float:
         return self._over_edges(self._graph.laplacian, z, weight)
 
+    def half_laplacian(self, z: Float, weight: Float) -> Float:
+        return self._over_edges(self._graph.half_laplacian, z, weight)
+
     def edge_shares(self, z: Float, weight: Float) -> Float:
         return self._over_edges(self._graph.edge_shares, z, weight)
 

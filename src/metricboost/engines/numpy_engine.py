@@ -48,6 +48,11 @@ class NumpyGraph(NeighborGraph):
         result: Float = degree * z - u * (self._signed @ z) - transposed @ (u * z)
         return result
 
+    def half_laplacian(self, z: Float, weight: Float) -> Float:
+        degree = (self._signed.T @ weight)[:, None]
+        result: Float = degree / 2 * z - weight[:, None] * (self._signed @ z)
+        return result
+
     def edge_shares(self, z: Float, weight: Float) -> Float:
         edges = self._signed.tocoo()
         value = (weight[edges.row] * edges.data)[:, None] * (z[edges.row] - z[edges.col]) ** 2
