@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from metricboost import SDist
+from metricboost._threads import one_blas_thread
 from metricboost.boosting.learn import LearningOptions
 from metricboost.datasets import make_double_ring
 from metricboost.engines import get_engine
@@ -88,9 +89,10 @@ class Watched(SDist):
             self.marks.append((time.perf_counter(), sum(s.refreshed for s in path.steps)))
 
         engine = get_engine(self.engine, threads(self.n_jobs))
-        return cross_fit(
-            table.X, table.labels, table.weight, engine, options, 1, watch=lambda *_: mark
-        )
+        with one_blas_thread():
+            return cross_fit(
+                table.X, table.labels, table.weight, engine, options, 1, watch=lambda *_: mark
+            )
 
 
 def measured(point: Point) -> dict[str, float]:

@@ -134,13 +134,16 @@ def rows(n: int, p: int, attempts: int = 100) -> None:
 
 
 def approximate(n: int = 200_000, p: int = 50, attempts: int = 60) -> None:
-    """Every search of one fit, and the error: by exact and by approximate neighbours."""
+    """Every search of one fit, and the error: by exact and by approximate neighbours.
+
+    Without the gate, so that every attempt adds a direction.
+    """
     X, y = make_double_ring(n + N_TEST, p, random_state=0)[:2]
     print(f"double ring, {n} x {p}, one fit of {attempts} attempts, {CORES} cores")
     for neighbors in ("exact", "approximate"):
         model = SDistClassifier(
-            max_iter=attempts, n_averaged=1, screen_pairs=0, prune=None, neighbors=neighbors,
-            random_state=0,
+            max_iter=attempts, n_averaged=1, screen_pairs=0, oob_gate=None, prune=None,
+            neighbors=neighbors, random_state=0,
         )  # fmt: skip
         with timed_searches() as searches:
             fitting = seconds(partial(model.fit, X[:n], y[:n]))

@@ -14,7 +14,7 @@ from numpy.testing import assert_array_equal
 from metricboost import SDist, SDistClassifier, load
 from metricboost.boosting.neighborhoods import class_neighborhoods
 from metricboost.datasets import make_double_ring
-from metricboost.engines import NeighborLists, get_engine
+from metricboost.engines import NeighborLists, approximate, get_engine
 from metricboost.engines.approximate import (
     RECALL,
     approximate_available,
@@ -82,6 +82,7 @@ def test_noise_in_many_columns_has_no_approximate_answer() -> None:
     assert_array_equal(near.other, exact.other)
 
 
+@pytest.mark.usefixtures("in_any_direction")
 def test_few_rows_and_rows_that_are_all_alike() -> None:
     """Then there is one list, or any neighbour is as near as the nearest."""
     for z in (curved(30), np.ones((500, 3)), np.repeat(curved(40), 30, axis=0)):
@@ -121,6 +122,18 @@ def fit(X: Array, y: Array, **options: Any) -> SDistClassifier:
     return SDistClassifier(**options).fit(X, y)
 
 
+@pytest.fixture
+def in_any_direction(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lists also where the exact search is as fast."""
+    monkeypatch.setattr(approximate, "MANY_DIRECTIONS", 1)
+
+
+def test_in_few_directions_the_search_is_exact() -> None:
+    z, classes = curved(6000)[:, :9], np.arange(6000) % 2
+    assert approximate_by_class(ENGINE, z, classes, two_lists(5)) is None
+
+
+@pytest.mark.usefixtures("in_any_direction")
 def test_a_fit_says_its_recall_and_predicts_as_well() -> None:
     X, y = rings()
     exact, near = (fit(X[:6000], y[:6000], neighbors=n) for n in ("exact", "approximate"))
@@ -130,6 +143,7 @@ def test_a_fit_says_its_recall_and_predicts_as_well() -> None:
     assert abs(exact.score(X[6000:], y[6000:]) - near.score(X[6000:], y[6000:])) < 0.01
 
 
+@pytest.mark.usefixtures("in_any_direction")
 def test_the_recall_is_kept_in_files(tmp_path: Any) -> None:
     X, y = rings(3000)
     model = fit(X[:3000], y[:3000], neighbors="approximate")
@@ -139,6 +153,7 @@ def test_the_recall_is_kept_in_files(tmp_path: Any) -> None:
     assert_array_equal(again.path_["recall"], model.path_["recall"])
 
 
+@pytest.mark.usefixtures("in_any_direction")
 def test_the_model_does_not_depend_on_threads() -> None:
     X, y = rings(3000)
     one, two = (fit(X, y, neighbors="approximate", n_averaged=1, n_jobs=n) for n in (1, 2))

@@ -3,8 +3,9 @@
 Rows of a class are put into lists of near ones, and a row is compared with those of the lists
 nearest to it alone. How many lists are looked at is decided by what is found: exact neighbours of a
 sample of rows say which share of them each number of lists finds, and the smallest that finds
-enough is taken. Where even many lists miss too much, as in dozens of columns of noise, there
-is no answer, and the exact search, which is faster there, has to give it.
+enough is taken. Where rows differ in few directions, or even many lists miss too much, as in
+dozens of columns of noise, there is no answer: the exact search is as fast or faster, and has to
+give it.
 
 Lists are cheap to build, and every refresh has to build them anew; a graph to walk on (HNSW) takes
 longer to build than lists take in all (``python -m benchmarks.neighbors``).
@@ -33,6 +34,8 @@ LISTS, LEAST_ROWS = 3.0, 40
 PROBES, MOST_PROBED = (2, 3, 4, 6, 8, 12, 16, 24, 32), 1 / 8
 #: Directions are left out that add less than this share of the variance, as so many rows have it.
 UNSEEN, TURNED_BY, SMALLEST = 1e-4, 8192, 1e-150
+#: In fewer directions the exact search leaves nearly everything out, and is as fast.
+MANY_DIRECTIONS = 10
 #: Rows that look for their neighbours at a time.
 BLOCK = 2**15
 
@@ -47,7 +50,7 @@ def approximate_available() -> bool:
 def approximate_by_class(
     engine: Engine, z: Float, classes: Index, lists: NeighborLists
 ) -> tuple[Rows, float] | None:
-    """As ``Engine.nearest_by_class``, without distances, and the recall; None where it is too low.
+    """As ``Engine.nearest_by_class``, without distances, and the recall; None where exact is best.
 
     The recall is the share of a sample's neighbours, of all lists together, that are as near as
     the true ones.
@@ -57,7 +60,10 @@ def approximate_by_class(
     before = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(engine.threads)
     try:
-        search = _ListSearch(engine, z, classes, lists)
+        turned = _turned(z)
+        if turned.shape[1] < MANY_DIRECTIONS:
+            return None
+        search = _ListSearch(engine, z, turned, classes, lists)
         recall = search.tune()
         return None if recall < RECALL else (search.all_rows(), recall)
     finally:
@@ -67,11 +73,18 @@ def approximate_by_class(
 class _ListSearch:
     """Every class's lists, and the exact search for single rows."""
 
-    def __init__(self, engine: Engine, z: Float, classes: Index, lists: NeighborLists) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        z: Float,
+        turned: npt.NDArray[np.float32],
+        classes: Index,
+        lists: NeighborLists,
+    ) -> None:
         self._engine, self._z, self._classes, self._lists = engine, z, classes, lists
         self._members = [np.flatnonzero(classes == c) for c in range(len(lists.slots))]
-        self._turned = _turned(z)
-        self._indexes = [_inverted_lists(self._turned[rows]) for rows in self._members]
+        self._turned = turned
+        self._indexes = [_inverted_lists(turned[rows]) for rows in self._members]
 
     def tune(self) -> float:
         """Look at as many lists as are needed; the recall on the sample."""

@@ -130,7 +130,7 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         can be read.
     neighbors : {"auto", "exact", "approximate"}, default="auto"
         How neighbours are searched while learning. "approximate" finds at least 96% of them, as a
-        sample of the rows has it, and is exact where it cannot; it needs faiss
+        sample of the rows has it, and is exact where it cannot or saves no time; it needs faiss
         (``pip install "metricboost[ann]"``). "auto" is approximate from 100,000 rows on, where
         faiss is installed. Predictions are always by exact neighbours.
     engine : {"auto", "native", "numpy"}, default="auto"
