@@ -205,7 +205,7 @@ def _draw(curves: list[Curve], known: dict[str, dict[str, float]]) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
-    matplotlib.rcParams["svg.hashsalt"] = "growth"
+    matplotlib.rcParams.update({"svg.hashsalt": "growth", "svg.fonttype": "none"})
     from matplotlib import pyplot as plt
 
     figure, axes = plt.subplots(2, len(curves), figsize=(3.4 * len(curves), 5.6), squeeze=False)
@@ -225,12 +225,26 @@ def _draw(curves: list[Curve], known: dict[str, dict[str, float]]) -> None:
         below.set_xlabel(curve.title.split(",")[0], fontsize=8)
     axes[0, 0].legend(fontsize=7, frameon=False)
     axes[1, 0].legend(["memory above the table", "table"], fontsize=7, frameon=False)
-    for axis in axes.flat:
-        axis.tick_params(labelsize=7)
-        axis.spines[["top", "right"]].set_visible(False)
+    for axes_of_curve, curve in zip(axes.T, curves):
+        for axis in axes_of_curve:
+            axis.set_xticks(curve.sizes(), [_short(size) for size in curve.sizes()])
+            axis.minorticks_off()
+            axis.tick_params(labelsize=7)
+            axis.set_ylim(*_decades(axis.get_ylim()))
+            axis.spines[["top", "right"]].set_visible(False)
     figure.tight_layout()
     figure.savefig(FOLDER / "growth.svg", metadata={"Date": None})
     plt.close(figure)
+
+
+def _short(size: int) -> str:
+    return f"{size // 1000}k" if size >= 10_000 else str(size)
+
+
+def _decades(limits: tuple[float, float]) -> tuple[float, float]:
+    """Whole powers of ten around them: an axis then has numbers at both ends."""
+    low, high = np.floor(np.log10(limits[0])), np.ceil(np.log10(limits[1]))
+    return float(10**low), float(10**high)
 
 
 def _paper(curve: Curve) -> np.ndarray:
