@@ -130,8 +130,8 @@ def _is_approximate(neighbors: str, n_rows: int) -> bool:
 def _say_once_what_it_would_save() -> None:
     warnings.warn(
         f"The neighbours of more than {MANY_ROWS} rows are searched exactly; approximate ones "
-        "would take about a quarter of the time once a metric is learned, and all else stays the "
-        f'same. They need faiss: {_INSTALL}. neighbors="exact" silences this.',
+        "would take about a quarter of the time where a learned metric has ten directions or more. "
+        f'They need faiss: {_INSTALL}. neighbors="exact" silences this.',
         UserWarning,
         stacklevel=2,
     )
