@@ -115,12 +115,16 @@ def same_as_float64(z: np.ndarray, classes: np.ndarray, lists: NeighborLists) ->
 # --- rows
 
 
-def rows(n: int, p: int, attempts: int = 100) -> None:
-    """Defaults, but for the number of attempts, on the double ring."""
+def rows(n: int, p: int, attempts: int = 100, n_averaged: int = 5) -> None:
+    """Defaults, but for the number of attempts and fits, on the double ring.
+
+    One fit alone is not pruned: that would search the neighbours of all rows twice more.
+    """
     X, y = make_double_ring(n + N_TEST, p, random_state=0)[:2]
     test = X[n:].copy(), y[n:]
     X, y = X[:n].copy(), y[:n]
-    model = SDistClassifier(max_iter=attempts, random_state=0)
+    prune = "auto" if n_averaged > 1 else None
+    model = SDistClassifier(max_iter=attempts, n_averaged=n_averaged, prune=prune, random_state=0)
     with peak_memory() as peak:
         fitting = seconds(lambda: model.fit(X, y))
         memory = peak()
