@@ -38,8 +38,6 @@ from metricboost.selection.crossfit import CrossFit, cross_fit
 from .scale import peak_memory
 
 FOLDER = Path(__file__).parent.parent / "docs" / "growth"
-#: The paper's cost of a step, with a panel of all p columns; k plays no part in it.
-PAPER = "O(kappa^2 p log p + n p^2)"
 
 
 @dataclass(frozen=True)
@@ -259,9 +257,12 @@ def _paper(curve: Curve) -> np.ndarray:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("curves", nargs="*", choices=[*CURVES, []], default=[])
+    parser.add_argument("curves", nargs="*", help=f"of {', '.join(CURVES)}; all by default")
     parser.add_argument("--fresh", action="store_true", help="measure known points again")
     arguments = parser.parse_args()
+    unknown = set(arguments.curves) - set(CURVES)
+    if unknown:
+        parser.error(f"no such curve: {', '.join(sorted(unknown))}")
     write_page(measure(arguments.curves or list(CURVES), arguments.fresh))
 
 

@@ -8,7 +8,7 @@ dozens of columns of noise, there is no answer: the exact search is as fast or f
 give it.
 
 Lists are cheap to build, and every refresh has to build them anew; a graph to walk on (HNSW) takes
-longer to build than lists take in all (``python -m benchmarks.neighbors``).
+several times as long to build (``python -m benchmarks.neighbors``).
 """
 
 from __future__ import annotations
