@@ -26,10 +26,9 @@ from lightgbm import LGBMClassifier
 from sklearn.neighbors import NearestNeighbors
 
 from metricboost import SDist, SDistClassifier
-from metricboost.boosting import loop
-from metricboost.boosting.neighborhoods import Neighborhoods
 from metricboost.datasets import make_double_ring, make_xor
-from metricboost.engines import NeighborLists, get_engine
+from metricboost.engines import NeighborLists, get_engine, host
+from metricboost.engines.search import Neighborhoods
 
 from .rivals import l1_logistic, nearest
 
@@ -162,7 +161,7 @@ def approximate(n: int = 200_000, p: int = 50, attempts: int = 60) -> None:
 def timed_searches() -> Iterator[list[tuple[float, Neighborhoods]]]:
     """The searches of the fits inside, with their times."""
     found: list[tuple[float, Neighborhoods]] = []
-    search = loop.class_neighborhoods
+    search = host.neighborhoods
 
     def timed(*arguments: object) -> Neighborhoods:
         start = time.perf_counter()
@@ -170,11 +169,11 @@ def timed_searches() -> Iterator[list[tuple[float, Neighborhoods]]]:
         found.append((time.perf_counter() - start, near))
         return near
 
-    loop.class_neighborhoods = timed
+    host.neighborhoods = timed
     try:
         yield found
     finally:
-        loop.class_neighborhoods = search
+        host.neighborhoods = search
 
 
 # --- columns

@@ -21,10 +21,10 @@ from threadpoolctl import threadpool_limits
 
 from metricboost import SDist, SDistClassifier, SDistClassifierCV
 from metricboost.boosting.draws import Draws, nonzeros
+from metricboost.boosting.forms import step_form
 from metricboost.boosting.gate import trimmed
-from metricboost.boosting.graph import SignedGraph
 from metricboost.boosting.line_search import step_weight
-from metricboost.boosting.neighborhoods import class_neighborhoods
+from metricboost.boosting.neighborhoods import training_lists
 from metricboost.boosting.scaling import Scaling
 from metricboost.boosting.sparse_eigen import sparse_eigenvector
 from metricboost.boosting.terms import Candidates
@@ -91,28 +91,26 @@ class Stopwatch:
         return result
 
 
-def one_step(watch, draws, attempt, candidates, graph, u, kappa, gate) -> None:
+def one_step(watch, draws, attempt, candidates, kappa, gate) -> None:
     """One attempt of the loop, its parts timed."""
+    rows = candidates.rows
     in_bag, panel = watch("draws", lambda: draws(attempt, len(candidates)))
-    weight = np.where(in_bag, u, 0.0)
-    form = watch("panel, graph", lambda: graph.form(panel, weight))
-    support, xi = watch(
-        "sparse eigenvector", lambda: sparse_eigenvector(form, nonzeros(kappa, len(panel)))
-    )
-    columns = candidates.columns(panel[support])
+    watch("weights", lambda: rows.weigh(in_bag))
+    kappa = nonzeros(kappa, len(panel))
+    form = watch("panel, graph", lambda: step_form(candidates, panel, kappa))
+    support, xi = watch("sparse eigenvector", lambda: sparse_eigenvector(form, kappa))
+    chosen = candidates.terms(panel[support])
     if gate:
-        _, kept, xi = watch(
-            "gate", lambda: trimmed(form, support, xi, columns, graph, np.where(in_bag, 0.0, u))
-        )
-        columns = columns[:, kept]
-    gain = watch("margins", lambda: graph.margins((columns @ xi)[:, None]))
-    watch("step weight", lambda: step_weight(u[in_bag], gain[in_bag]))
+        _, kept, xi = watch("gate", lambda: trimmed(form, support, xi, rows, chosen))
+        chosen = chosen[kept]
+    line = watch("margins", lambda: rows.line(chosen, xi))
+    watch("step weight", lambda: step_weight(line))
 
 
-def floor_of_a_step(candidates, graph, panel, in_bag) -> float:
+def floor_of_a_step(candidates, panel, in_bag) -> float:
     """The panel's gemm, and one gather of the neighbour rows of the bag."""
-    phi = candidates.columns(panel)
-    rows = np.hstack([graph.graph.same, graph.graph.other])[in_bag]
+    phi, graph = candidates.rows.columns(candidates.terms(panel)), candidates.rows.graph
+    rows = np.hstack([graph.same, graph.other])[in_bag]
     gemm = best_of_three(lambda: phi.T @ phi)
     gather = best_of_three(lambda: phi[rows])
     print(f"    floor: gemm {gemm * 1e3:.2f} ms + gather {gather * 1e3:.2f} ms")
@@ -121,22 +119,23 @@ def floor_of_a_step(candidates, graph, panel, in_bag) -> float:
 
 def steps(title: str, k: int, max_features, kappa: int, gate: bool, n_steps: int = 40) -> None:
     split = load("Madelon", SEED)
-    X = Scaling.of(split.X_train, True).transposed(split.X_train).T
+    Xt = Scaling.of(split.X_train, True).transposed(split.X_train)
     engine, labels = get_engine("native"), (split.y_train == 1).astype(np.intp)
-    candidates = Candidates(X.T, engine, max_degree=2)
-    found = class_neighborhoods(engine, X, labels, k)
-    graph = SignedGraph(candidates, found)
-    draws = Draws(0, len(X), 0.5, max_features)
-    u, watch = np.ones(len(X)), Stopwatch()
-    graph.form(np.arange(len(candidates)), u).diagonal()  # once per refresh, not per step
+    rows = engine.rows(Xt)
+    candidates = Candidates(rows, max_degree=2)
+    rows.begin(labels, np.ones(len(labels)))
+    rows.refresh(training_lists(labels, k, "common"), 0)
+    draws = Draws(0, len(labels), 0.5, max_features)
+    watch, (in_bag, panel) = Stopwatch(), draws(1, len(candidates))
+    rows.weigh(in_bag)
+    rows.diagonal(candidates.terms(np.arange(len(candidates))))  # once per refresh, not per step
     for attempt in range(1, n_steps + 1):
-        one_step(watch, draws, attempt, candidates, graph, u, kappa, gate)
+        one_step(watch, draws, attempt, candidates, kappa, gate)
     total = sum(watch.seconds.values()) / n_steps
-    in_bag, panel = draws(1, len(candidates))
     print(f"  {title}: {total * 1e3:.2f} ms a step")
     for name, value in watch.seconds.items():
         print(f"    {name:20}{value / n_steps * 1e3:8.2f} ms")
-    print(f"    step / floor = {total / floor_of_a_step(candidates, graph, panel, in_bag):.2f}")
+    print(f"    step / floor = {total / floor_of_a_step(candidates, panel, in_bag):.2f}")
 
 
 def memory() -> None:

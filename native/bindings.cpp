@@ -86,6 +86,16 @@ void over_edges(const metricboost::Graph &graph, Matrix z, Vector weight, std::s
     (graph.*Kernel)(z.data(), s, weight.data(), threads, out.data());
 }
 
+void share_sums(const metricboost::Graph &graph, Matrix z, Vector weight, std::size_t threads,
+                OutMatrix out) {
+    const std::size_t n = graph.size(), s = z.shape(1);
+    require(z.shape(0) == n, "z and the graph differ in rows");
+    require(out.shape(0) == s && out.shape(1) == 2, "out has the wrong shape");
+    require(weight.shape(0) == n, "weight has the wrong length");
+    nb::gil_scoped_release release;
+    graph.share_sums(z.data(), s, weight.data(), threads, out.data());
+}
+
 template <typename T>
 metricboost::TermsOf<std::remove_const_t<T>> terms(const Array<T, 2> &x, const Index &factors) {
     require(factors.shape(1) > 0, "a term needs a factor");
@@ -171,7 +181,7 @@ NB_MODULE(_native, m) {
         .def("column_margins", &column_margins<float>)
         .def("laplacian", &over_edges<&metricboost::Graph::laplacian>)
         .def("half_laplacian", &over_edges<&metricboost::Graph::half_laplacian>)
-        .def("edge_shares", &over_edges<&metricboost::Graph::edge_shares>);
+        .def("share_sums", &share_sums);
     m.def("term_moments", &term_moments);
     m.def("term_columns", &term_columns);
     m.def("pull_back", &pull_back<double>);

@@ -15,9 +15,7 @@ namespace {
 
 constexpr std::size_t ROWS = 1024;  // of a piece of work
 
-struct Range {
-    std::size_t from, to;
-};
+using Range = Graph::Range;
 
 // Rows in pieces of a fixed size.
 template <typename Run>
@@ -120,6 +118,21 @@ void add_squares(const double *z, std::size_t stride, std::size_t s, std::size_t
     in_eights(s, [&](std::size_t c, auto size) INLINE_LAMBDA {
         square_columns<size>(z + c, stride, i, ends, k, scale, sum + c);
     });
+}
+
+// The sum of every column of a few rows, and of its squared deviations from its mean.
+MULTIVERSION
+void sums_of_rows(const double *rows, std::size_t count, std::size_t s, double *sums,
+                  double *deviations) {
+    for (std::size_t i = 0; i < count; ++i)
+        for (std::size_t c = 0; c < s; ++c) sums[c] += rows[i * s + c];
+    std::vector<double> mean(s);
+    for (std::size_t c = 0; c < s; ++c) mean[c] = sums[c] / static_cast<double>(count);
+    for (std::size_t i = 0; i < count; ++i)
+        for (std::size_t c = 0; c < s; ++c) {
+            const double d = rows[i * s + c] - mean[c];
+            deviations[c] += d * d;
+        }
 }
 
 double mean_distance(const double *z, std::size_t stride, std::size_t i, std::size_t r,
@@ -236,6 +249,11 @@ void Graph::add_in(std::size_t i, const double *u, Ends &ends) const {
     }
 }
 
+void Graph::add_both(std::size_t i, const double *u, Ends &ends) const {
+    add_out(i, u, ends);
+    add_in(i, u, ends);
+}
+
 double Graph::in_weight(std::size_t i, const double *u) const {
     double total = 0.0;
     for (const Edges &edges : edges_) {
@@ -246,52 +264,94 @@ double Graph::in_weight(std::size_t i, const double *u) const {
     return total;
 }
 
-template <typename At>
-void Graph::over_rows(const double *z, std::size_t s, const double *weight, std::size_t threads,
-                      double *out, At at) const {
+template <typename Over>
+void Graph::over_pieces(const double *z, std::size_t s, const double *weight, std::size_t threads,
+                        Over over) const {
     const auto weights = in_order(weight, 1, threads);
-    const auto over = [&](const auto &placed) {
-        for_rows(n_, threads, [&](Range rows) {
-            Ends ends;
-            for (std::size_t i = rows.from; i < rows.to; ++i) {
-                ends.count = 0;
-                at(placed, i, weights.data, ends, out + row_at(i) * s);
-            }
-        });
+    const auto all = [&](const auto &placed) {
+        for_rows(n_, threads, [&](Range rows) { over(placed, weights.data, rows); });
     };
-    if (order_.empty()) over(in_order(z, s, threads));
-    else over(arranged<float>(z, s, threads));
+    if (order_.empty()) all(in_order(z, s, threads));
+    else all(arranged<float>(z, s, threads));
+}
+
+template <typename Collect, typename At>
+void Graph::along_edges(Range rows, Collect collect, At at) const {
+    Ends ends;
+    for (std::size_t i = rows.from; i < rows.to; ++i) {
+        ends.count = 0;
+        collect(i, ends);
+        at(i, ends);
+    }
+}
+
+template <typename Collect, typename At>
+void Graph::over_rows(const double *z, std::size_t s, const double *weight, std::size_t threads,
+                      double *out, Collect collect, At at) const {
+    over_pieces(z, s, weight, threads, [&](const auto &placed, const double *u, Range rows) {
+        along_edges(
+            rows, [&](std::size_t i, Ends &ends) { collect(i, u, ends); },
+            [&](std::size_t i, const Ends &ends) {
+                at(placed, i, u, ends, out + row_at(i) * s);
+            });
+    });
 }
 
 void Graph::laplacian(const double *z, std::size_t s, const double *weight, std::size_t threads,
                       double *out) const {
-    over_rows(z, s, weight, threads, out,
-              [&](const auto &rows, std::size_t i, const double *u, Ends &ends, double *sum) {
-                  add_out(i, u, ends);
-                  add_in(i, u, ends);
-                  laplacian_at(rows.data, rows.stride, s, i, ends, sum);
-              });
+    over_rows(
+        z, s, weight, threads, out,
+        [&](std::size_t i, const double *u, Ends &ends) { add_both(i, u, ends); },
+        [&](const auto &rows, std::size_t i, const double *, const Ends &ends, double *sum) {
+            laplacian_at(rows.data, rows.stride, s, i, ends, sum);
+        });
 }
 
-void Graph::edge_shares(const double *z, std::size_t s, const double *weight, std::size_t threads,
-                        double *out) const {
-    over_rows(z, s, weight, threads, out,
-              [&](const auto &rows, std::size_t i, const double *u, Ends &ends, double *sum) {
-                  add_out(i, u, ends);
-                  add_in(i, u, ends);
-                  shares_at(rows.data, rows.stride, s, i, ends, sum);
-              });
+void Graph::share_sums(const double *z, std::size_t s, const double *weight, std::size_t threads,
+                       double *out) const {
+    // Every piece by itself, and the pieces put together in their order.
+    const std::size_t pieces = (n_ + ROWS - 1) / ROWS;
+    std::vector<double> sums(pieces * s), deviations(pieces * s);
+    over_pieces(z, s, weight, threads, [&](const auto &placed, const double *u, Range rows) {
+        const std::size_t piece = rows.from / ROWS;
+        std::vector<double> shares((rows.to - rows.from) * s);
+        along_edges(
+            rows, [&](std::size_t i, Ends &ends) { add_both(i, u, ends); },
+            [&](std::size_t i, const Ends &ends) {
+                shares_at(placed.data, placed.stride, s, i, ends, &shares[(i - rows.from) * s]);
+            });
+        sums_of_rows(shares.data(), rows.to - rows.from, s, &sums[piece * s],
+                     &deviations[piece * s]);
+    });
+    for (std::size_t c = 0; c < s; ++c) {
+        double count = 0.0, total = 0.0, deviation = 0.0;
+        for (std::size_t piece = 0; piece < pieces; ++piece) {
+            const double more = std::min(ROWS, n_ - piece * ROWS), sum = sums[piece * s + c];
+            if (count > 0.0) {
+                const double gap = sum / more - total / count;
+                deviation += gap * gap * count * more / (count + more);
+            }
+            deviation += deviations[piece * s + c];
+            total += sum;
+            count += more;
+        }
+        out[2 * c] = total;
+        out[2 * c + 1] = deviation;
+    }
 }
 
 void Graph::half_laplacian(const double *z, std::size_t s, const double *weight,
                            std::size_t threads, double *out) const {
-    over_rows(z, s, weight, threads, out,
-              [&](const auto &rows, std::size_t i, const double *u, Ends &ends, double *sum) {
-                  if (u[i] != 0.0) add_out(i, u, ends);
-                  laplacian_at(rows.data, rows.stride, s, i, ends, sum);
-                  const double half = in_weight(i, u) / 2, *own = z + row_at(i) * s;
-                  for (std::size_t c = 0; c < s; ++c) sum[c] += half * own[c];
-              });
+    over_rows(
+        z, s, weight, threads, out,
+        [&](std::size_t i, const double *u, Ends &ends) {
+            if (u[i] != 0.0) add_out(i, u, ends);
+        },
+        [&](const auto &rows, std::size_t i, const double *u, const Ends &ends, double *sum) {
+            laplacian_at(rows.data, rows.stride, s, i, ends, sum);
+            const double half = in_weight(i, u) / 2, *own = z + row_at(i) * s;
+            for (std::size_t c = 0; c < s; ++c) sum[c] += half * own[c];
+        });
 }
 
 }  // namespace metricboost

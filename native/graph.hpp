@@ -49,10 +49,15 @@ class Graph {
     void half_laplacian(const double *z, std::size_t s, const double *weight, std::size_t threads,
                         double *out) const;
 
-    // out[a, c] = what the edges at row a, from either end, add to z_c' L z_c for every column of z
-    // (n x s): the shares of independent rows in a sum over edges that are not independent.
-    void edge_shares(const double *z, std::size_t s, const double *weight, std::size_t threads,
-                     double *out) const;
+    // A row's share in z_c' L z_c is what the edges at it, from either end, add: the shares of
+    // independent rows in a sum over edges that are not independent. out[c] = the sum of the
+    // shares, and of their squared deviations from their mean, for every column of z (n x s).
+    void share_sums(const double *z, std::size_t s, const double *weight, std::size_t threads,
+                    double *out) const;
+
+    struct Range {
+        std::size_t from, to;
+    };
 
     // The edges at a row that have a weight, from either end.
     struct Ends {
@@ -105,12 +110,22 @@ class Graph {
 
     void add_out(std::size_t i, const double *u, Ends &ends) const;
     void add_in(std::size_t i, const double *u, Ends &ends) const;
+    void add_both(std::size_t i, const double *u, Ends &ends) const;
     double in_weight(std::size_t i, const double *u) const;
 
-    // Calls at(rows, i, weights, ends, sum) for every row, with no ends yet.
-    template <typename At>
+    // Calls over(rows, weights, range) for pieces of the rows, which threads share.
+    template <typename Over>
+    void over_pieces(const double *z, std::size_t s, const double *weight, std::size_t threads,
+                     Over over) const;
+
+    // Calls at(i, ends) for every row, with the ends that collect(i, ends) has added.
+    template <typename Collect, typename At>
+    void along_edges(Range rows, Collect collect, At at) const;
+
+    // The same for all rows: collect(i, weights, ends), at(rows, i, weights, ends, sum).
+    template <typename Collect, typename At>
     void over_rows(const double *z, std::size_t s, const double *weight, std::size_t threads,
-                   double *out, At at) const;
+                   double *out, Collect collect, At at) const;
 };
 
 }  // namespace metricboost

@@ -15,25 +15,27 @@ from scipy.optimize import minimize_scalar
 
 from metricboost import SparseMetric, _rounding
 from metricboost._rounding import largest
-from metricboost.boosting import BoostingOptions, LearningOptions, graph, learn, screening, terms
+from metricboost.boosting import BoostingOptions, LearningOptions, learn, screening
 from metricboost.boosting.classification import leave_one_out_errors, margin_score
 from metricboost.boosting.draws import Draws, nonzeros, panel_size
-from metricboost.boosting.embedding import Embedding, Selected
+from metricboost.boosting.forms import step_form
 from metricboost.boosting.gate import t_statistic, trimmed
-from metricboost.boosting.graph import LaplacianForm, SignedGraph
 from metricboost.boosting.line_search import MAX_GAIN, step_weight
 from metricboost.boosting.neighborhoods import (
     affordable_neighbors,
     class_neighborhoods,
+    training_lists,
 )
 from metricboost.boosting.path import Factor, Path, Step, best_step
 from metricboost.boosting.pruning import harms, heaviest, keep_only, recurring
 from metricboost.boosting.scaling import Scaling
 from metricboost.boosting.screening import screen_pairs
+from metricboost.boosting.selected import Selected
 from metricboost.boosting.sparse_eigen import sparse_eigenvector
 from metricboost.boosting.start import start_factor, start_scaling
 from metricboost.boosting.terms import Candidates
-from metricboost.engines import NeighborLists, get_engine, native_available
+from metricboost.engines import NeighborLists, get_engine, host, native_available
+from metricboost.engines.host import HostLine, HostRows
 
 Array = npt.NDArray[Any]
 ENGINE = get_engine("numpy")
@@ -252,14 +254,14 @@ def test_planted_vector_among_many() -> None:
 
 @pytest.mark.parametrize("gain", [[-1.0, 0.5], [1.0, -1.0], [0.0, 0.0], [-2.0, -3.0]])
 def test_no_step_where_the_loss_does_not_fall(gain: list[float]) -> None:
-    assert step_weight(np.ones(2), np.array(gain)) == 0.0
+    assert step_weight(HostLine(np.ones(2), np.array(gain))) == 0.0
 
 
 def test_separable_rows_take_the_bound() -> None:
     """All gains positive: the loss falls for ever, so the mean margin rises by the bound."""
     rng = np.random.default_rng(0)
     u, gain = rng.exponential(size=20), rng.exponential(size=20) + 0.01
-    w = step_weight(u, gain)
+    w = step_weight(HostLine(u, gain))
     assert (u @ gain) * w / u.sum() == pytest.approx(MAX_GAIN)
     assert MAX_GAIN == literal.MAX_GAIN
 
@@ -267,7 +269,7 @@ def test_separable_rows_take_the_bound() -> None:
 def test_nearly_separable_rows_take_the_bound() -> None:
     """One row loses, by so little that the minimum lies beyond the bound."""
     u, gain = np.ones(20), np.array([1.0] * 19 + [-1e-9])
-    assert step_weight(u, gain) == pytest.approx(MAX_GAIN * 20 / gain.sum())
+    assert step_weight(HostLine(u, gain)) == pytest.approx(MAX_GAIN * 20 / gain.sum())
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -276,7 +278,7 @@ def test_step_weight_minimises_the_loss(seed: int) -> None:
     rng = np.random.default_rng(seed)
     u, gain = rng.exponential(size=40), rng.normal(size=40)
     gain += 0.4 - u @ gain / u.sum()
-    w = step_weight(u, gain)
+    w = step_weight(HostLine(u, gain))
     best = minimize_scalar(
         lambda w: (u * np.exp(-w * gain)).sum(), bounds=(0, MAX_GAIN / 0.4), method="bounded",
         options={"xatol": 1e-10},
@@ -290,9 +292,9 @@ def test_step_weight_scales_with_the_gains(scale: float) -> None:
     """Gains a million times larger need a weight a million times smaller; nothing overflows."""
     rng = np.random.default_rng(3)
     u, gain = rng.exponential(size=40), rng.normal(0.4, 1.0, 40)
-    w = step_weight(u, gain)
-    assert step_weight(u, scale * gain) * scale == pytest.approx(w, rel=1e-8)
-    assert step_weight(scale * u, gain) == pytest.approx(w, rel=1e-8)
+    w = step_weight(HostLine(u, gain))
+    assert step_weight(HostLine(u, scale * gain)) * scale == pytest.approx(w, rel=1e-8)
+    assert step_weight(HostLine(scale * u, gain)) == pytest.approx(w, rel=1e-8)
 
 
 @pytest.mark.parametrize("slope", [1e-3, 1e-4])
@@ -302,7 +304,7 @@ def test_small_slopes_have_exact_weights(slope: float) -> None:
         gain = np.random.default_rng(seed).normal(size=50)
         gain += slope - gain.mean()
         expected = literal.step_weight(np.ones(50), gain)
-        assert step_weight(np.ones(50), gain) == pytest.approx(expected, rel=1e-8)
+        assert step_weight(HostLine(np.ones(50), gain)) == pytest.approx(expected, rel=1e-8)
 
 
 def test_rows_that_balance_to_rounding_still_end_the_search() -> None:
@@ -312,7 +314,7 @@ def test_rows_that_balance_to_rounding_still_end_the_search() -> None:
         for _ in range(200):
             gain = rng.normal(size=60)
             gain += slope - gain.mean()
-            assert 0 <= step_weight(np.ones(60), gain) < 1e-6
+            assert 0 <= step_weight(HostLine(np.ones(60), gain)) < 1e-6
 
 
 @pytest.mark.parametrize("loser", [300.0, 3000.0])
@@ -322,13 +324,13 @@ def test_one_row_that_loses_much_bounds_the_weight(loser: float) -> None:
         u, gain = np.append(np.ones(50), weight), np.append(np.ones(50), -loser)
         if u @ gain > 0:
             expected = literal.step_weight(u, gain)
-            assert step_weight(u, gain) == pytest.approx(expected, rel=1e-8)
+            assert step_weight(HostLine(u, gain)) == pytest.approx(expected, rel=1e-8)
 
 
 def test_large_gains_that_nearly_balance_do_not_overflow() -> None:
     gain = np.array([1e6] * 10 + [-0.999e6] * 10)
     expected = literal.step_weight(np.ones(20), gain)
-    assert step_weight(np.ones(20), gain) == pytest.approx(expected, rel=1e-8)
+    assert step_weight(HostLine(np.ones(20), gain)) == pytest.approx(expected, rel=1e-8)
 
 
 # --- draws
@@ -394,8 +396,29 @@ def test_nonzeros(n_nonzero: float, panel: int, kappa: int) -> None:
 # --- terms
 
 
-def candidates_of(X: Array, max_degree: int) -> Candidates:
-    return Candidates(X.T, ENGINE, max_degree)
+def candidates_of(X: Array, max_degree: int, most: int | None = None) -> Candidates:
+    return Candidates(ENGINE.rows(X.T), max_degree, most)
+
+
+def host_rows(candidates: Candidates) -> HostRows:
+    assert isinstance(candidates.rows, HostRows)
+    return candidates.rows
+
+
+def columns_of(candidates: Candidates, index: Array) -> Array:
+    return host_rows(candidates).columns(candidates.terms(index))
+
+
+def pulled_back(candidates: Candidates, y: Array) -> Array:
+    """``y^T Phi``: the image of a graph that gives y, whatever it is applied to."""
+
+    class Given:
+        def laplacian(self, z: Array, weight: Array) -> Array:
+            return y
+
+    rows, every = host_rows(candidates), candidates.terms(np.arange(len(candidates)))
+    rows.graph, rows.inside = Given(), np.ones(len(y))  # type: ignore[assignment]
+    return rows.image(every[:1], np.ones((1, y.shape[1])), every)
 
 
 def terms_of(candidates: Candidates) -> list[tuple[int, ...]]:
@@ -426,13 +449,15 @@ def test_expansion_is_the_literal_one() -> None:
         features.expand(new, selected, 4)
     assert terms_of(candidates) == features.terms
     assert max(len(term) for term in features.terms) == 4
-    assert np.allclose(candidates.columns(np.arange(len(candidates))), features.phi(), atol=1e-12)
+    assert np.allclose(
+        columns_of(candidates, np.arange(len(candidates))), features.phi(), atol=1e-12
+    )
 
 
 def test_products_stop_at_the_most_candidates() -> None:
     """The first of them are the same; terms that are added by name are not counted out."""
     X = np.random.default_rng(0).normal(size=(9, 4))
-    free, capped = candidates_of(X, 2), Candidates(X.T, ENGINE, 2, most=7)
+    free, capped = candidates_of(X, 2), candidates_of(X, 2, most=7)
     for candidates in (free, capped):
         candidates.expand([0], [0])
         candidates.expand([2, 1], [0, 2, 1])
@@ -484,7 +509,7 @@ def test_products_are_standardised_and_constant_ones_are_zero() -> None:
     X = np.stack([np.where(np.arange(40) % 2, 1.0, -1.0), rng.normal(size=40)], axis=1)
     candidates = candidates_of(X, 2)
     candidates.add([(0, 0), (0, 1), (1, 1)])
-    columns = candidates.columns(np.arange(5))
+    columns = columns_of(candidates, np.arange(5))
     assert np.array_equal(columns[:, :2], X)
     assert not columns[:, 2].any()
     assert np.isinf(candidates.moments(np.array([2]))[0, 1])
@@ -496,11 +521,11 @@ def test_products_are_standardised_and_constant_ones_are_zero() -> None:
 def kept_margins(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> float:
     """How many margins of columns are kept; the precision that they have."""
     monkeypatch.setattr(
-        graph, "KEPT_BYTES", {"none": 0, "some": 20 * 8 * 300}.get(request.param, 2**27)
+        host, "KEPT_BYTES", {"none": 0, "some": 20 * 8 * 300}.get(request.param, 2**27)
     )
     if request.param != "float32":
         return 1e-10
-    monkeypatch.setattr(graph, "DOUBLE_MARGINS", 0)
+    monkeypatch.setattr(host, "DOUBLE_MARGINS", 0)
     return 1e-4
 
 
@@ -515,26 +540,26 @@ def many_candidates() -> Candidates:
 def test_pulling_back_through_candidates() -> None:
     """Also after the list has grown between two sweeps."""
     candidates = many_candidates()
-    growing = candidates_of(candidates.Xt.T, 2)
-    columns = candidates.columns(np.arange(len(candidates)))
+    growing = candidates_of(host_rows(candidates).Xt.T, 2)
+    columns = columns_of(candidates, np.arange(len(candidates)))
     pairs = list(itertools.combinations_with_replacement(range(50), 2))
     y = np.random.default_rng(0).normal(size=(20, 2))
     for part in (pairs[:10], pairs[:300], pairs):
         growing.add(part)
-        found = growing.pull_back(y)
+        found = pulled_back(growing, y)
         assert np.allclose(found, y.T @ columns[:, : len(growing)], rtol=0, atol=1e-12)
 
 
 def test_large_tables_are_swept_in_float32(monkeypatch: pytest.MonkeyPatch) -> None:
     """Seven digits of what float64 gives, and the terms themselves have all of theirs."""
     y = np.random.default_rng(0).normal(size=(20, 2))
-    expected = many_candidates().pull_back(y)
-    monkeypatch.setattr(terms, "DOUBLE_SWEEPS", 0)
+    expected = pulled_back(many_candidates(), y)
+    monkeypatch.setattr(host, "DOUBLE_SWEEPS", 0)
     candidates = many_candidates()
-    found = candidates.pull_back(y)
+    found = pulled_back(candidates, y)
     assert np.allclose(found, expected, rtol=0, atol=1e-5)
     assert not np.array_equal(found, expected)
-    assert candidates.columns(np.arange(3)).dtype == np.float64
+    assert columns_of(candidates, np.arange(3)).dtype == np.float64
 
 
 def test_diagonal_grows_with_the_candidates(kept_margins: float) -> None:
@@ -543,14 +568,15 @@ def test_diagonal_grows_with_the_candidates(kept_margins: float) -> None:
     X, labels = rng.normal(size=(20, 50)), np.arange(20) % 2
     near = class_neighborhoods(ENGINE, X, labels, 3)
     candidates = candidates_of(X, 2)
-    signed = SignedGraph(candidates, near)
+    rows = host_rows(candidates)
+    rows.use(near)
     pairs = list(itertools.combinations_with_replacement(range(50), 2))
     for part in ([], pairs[:10], pairs[:300], pairs):
         candidates.add(part)
-        weight = rng.exponential(size=20)
-        margins = signed.graph.column_margins(candidates.columns(np.arange(len(candidates))))
-        found = LaplacianForm(signed, weight).diagonal()
-        assert np.allclose(found, weight @ margins, rtol=0, atol=kept_margins)
+        rows.inside = rng.exponential(size=20)
+        every = candidates.terms(np.arange(len(candidates)))
+        margins = rows.graph.column_margins(rows.columns(every))
+        assert np.allclose(rows.diagonal(every), rows.inside @ margins, rtol=0, atol=kept_margins)
 
 
 @pytest.mark.parametrize("n_nonzero", [1, 4])
@@ -563,10 +589,14 @@ def test_of_many_rows_a_sample_gives_the_diagonal(
     X[:, 7] += 1.5 * labels
     X[:, 30] -= labels
     near, weight = class_neighborhoods(ENGINE, X, labels, 5), rng.exponential(size=1200)
-    panel = np.arange(70)
-    all_rows = SignedGraph(candidates_of(X, 1), near).form(panel, weight)
-    monkeypatch.setattr(graph, "MARGIN_ROWS", 400)
-    some_rows = SignedGraph(candidates_of(X, 1), near).form(panel, weight)
+    forms = []
+    for n_margins in (1200, 400):
+        monkeypatch.setattr(host, "MARGIN_ROWS", n_margins)
+        candidates = candidates_of(X, 1)
+        host_rows(candidates).use(near)
+        host_rows(candidates).inside = weight
+        forms.append(step_form(candidates, np.arange(70), n_nonzero))
+    all_rows, some_rows = forms
     assert (all_rows.rough, some_rows.rough) == (False, True)
     assert np.corrcoef(all_rows.diagonal(), some_rows.diagonal())[0, 1] > 0.9
     assert not np.allclose(all_rows.diagonal(), some_rows.diagonal())
@@ -585,7 +615,7 @@ def test_given_constants_hold_in_sweeps_too() -> None:
     with pytest.raises(ValueError, match="standardised already"):
         candidates.fix_moments(np.array([1]), np.array([[0.5, 2.0]]))
     y = np.random.default_rng(0).normal(size=(20, 2))
-    assert np.allclose(candidates.pull_back(y), y.T @ candidates.columns(np.arange(4)))
+    assert np.allclose(pulled_back(candidates, y), y.T @ columns_of(candidates, np.arange(4)))
 
 
 # --- screening
@@ -786,7 +816,7 @@ def test_hubs_pass_a_naive_test_but_not_the_gate() -> None:
     gain = graph.margins(z[:, None])[left_out]
     naive = gain.mean() / (gain.std(ddof=1) / np.sqrt(len(gain)))
     assert naive > 5
-    assert t_statistic(graph.edge_shares(z[:, None], weight)) < 2.5
+    assert t_statistic(*graph.share_sums(z[:, None], weight)[0]) < 2.5
 
 
 def test_a_column_that_sets_whole_classes_apart_passes_the_gate() -> None:
@@ -795,8 +825,8 @@ def test_a_column_that_sets_whole_classes_apart_passes_the_gate() -> None:
     labels = np.arange(200) % 2
     z = rng.normal(size=200) + 1.5 * labels
     near = class_neighborhoods(ENGINE, rng.normal(size=(200, 3)), labels, 3)
-    shares = ENGINE.graph(near.same, near.other).edge_shares(z[:, None], np.ones(200))
-    assert t_statistic(shares) > 2.5
+    sums = ENGINE.graph(near.same, near.other).share_sums(z[:, None], np.ones(200))
+    assert t_statistic(*sums[0]) > 2.5
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -805,38 +835,44 @@ def test_statistic_is_that_of_a_loop_over_edges(engine: str) -> None:
     same, other = rng.integers(0, 30, (30, 3)), rng.integers(0, 30, (30, 4))
     z, weight = rng.normal(size=30), rng.exponential(size=30) * (rng.random(30) < 0.5)
     edges = literal.edge_list(same.tolist(), other.tolist())
-    shares = get_engine(engine).graph(same, other).edge_shares(z[:, None], weight)[:, 0]
-    assert np.allclose(shares, literal.edge_shares(z, edges, weight), atol=1e-12)
+    sums = get_engine(engine).graph(same, other).share_sums(z[:, None], weight)[0]
+    shares = literal.edge_shares(z, edges, weight)
+    assert sums[0] == pytest.approx(np.sum(shares), rel=1e-10)
+    assert sums[1] == pytest.approx(np.var(shares) * 30, rel=1e-10)
     expected = literal.gate_statistic(z, edges, weight)
-    assert t_statistic(shares) == pytest.approx(expected, rel=1e-10)
+    assert t_statistic(*sums) == pytest.approx(expected, rel=1e-10)
 
 
 def test_statistic_without_deviation() -> None:
     """Equal shares: certain gain, certain loss, and nothing at all."""
-    assert t_statistic(np.ones(4)) == np.inf
-    assert t_statistic(-np.ones(4)) == -np.inf
-    assert t_statistic(np.zeros(4)) == -np.inf
+    assert t_statistic(4.0, 0.0) == np.inf
+    assert t_statistic(-4.0, 0.0) == -np.inf
+    assert t_statistic(0.0, 0.0) == -np.inf
 
 
-def gated_step(seed: int) -> tuple[Array, SignedGraph, Array, Array]:
-    """A over a bag, the graph, and the weights of the rows in and out of the bag."""
+def gated_step(seed: int) -> tuple[Array, Candidates, Array, Array]:
+    """A over a bag, the candidates with their graph, and the weights of the rows out of the bag."""
     rng = np.random.default_rng(seed)
     labels = np.arange(80) % 2
     X = rng.normal(size=(80, 6))
     X[:, 2] += 2.0 * labels
-    near = class_neighborhoods(ENGINE, X, labels, 4)
-    signed = SignedGraph(candidates_of(X, 1), near)
-    bag = rng.permutation(80) < 40
-    return signed.gram(np.arange(6), bag.astype(float)), signed, X, (~bag).astype(float)
+    candidates = candidates_of(X, 1)
+    rows = host_rows(candidates)
+    rows.begin(labels, np.ones(80))
+    rows.use(class_neighborhoods(ENGINE, X, labels, 4))
+    rows.margins, bag = np.zeros(80), rng.permutation(80) < 40
+    rows.weigh(bag)
+    return rows.matrix(candidates.terms(np.arange(6))), candidates, X, (~bag).astype(float)
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_trimming_takes_the_best_truncation(seed: int) -> None:
     """The literal loop's choice: entries in order, values and statistic; it can only gain."""
-    A, signed, X, left_out = gated_step(seed)
-    support, xi = sparse_eigenvector(literal.MatrixForm(A), 5)
-    t, kept, values = trimmed(literal.MatrixForm(A), support, xi, X[:, support], signed, left_out)
-    edges = literal.edge_list(signed.graph.same.tolist(), signed.graph.other.tolist())
+    A, candidates, X, left_out = gated_step(seed)
+    form, rows = literal.MatrixForm(A), host_rows(candidates)
+    support, xi = sparse_eigenvector(form, 5)
+    t, kept, values = trimmed(form, support, xi, rows, candidates.terms(support))
+    edges = literal.edge_list(rows.graph.same.tolist(), rows.graph.other.tolist())
     expected = literal.trimmed(A, support.tolist(), xi, X, edges, left_out)
     assert t == pytest.approx(expected[0], rel=1e-10)
     assert support[kept].tolist() == expected[1]
@@ -848,9 +884,10 @@ def test_trimming_drops_noise_beside_one_strong_column() -> None:
     """Of five entries the step keeps fewer, the strong column among them, in most bags."""
     sizes = []
     for seed in range(10):
-        A, signed, X, left_out = gated_step(seed)
-        support, xi = sparse_eigenvector(literal.MatrixForm(A), 5)
-        _, kept, _ = trimmed(literal.MatrixForm(A), support, xi, X[:, support], signed, left_out)
+        A, candidates, _, _ = gated_step(seed)
+        form = literal.MatrixForm(A)
+        support, xi = sparse_eigenvector(form, 5)
+        _, kept, _ = trimmed(form, support, xi, candidates.rows, candidates.terms(support))
         assert 2 in support[kept]
         sizes.append(len(kept))
     assert np.mean(np.array(sizes) < 5) >= 0.7
@@ -1155,7 +1192,10 @@ def test_start_from_a_metric_keeps_its_constants_and_terms() -> None:
     factor = start_factor(candidates, scaling, metric)
     assert terms_of(candidates) == [(0,), (1,), (2,), (0, 2)]
     assert factor.index.tolist() == [1, 3]
-    place = Embedding(candidates, factor).columns(2)
+    rows = host_rows(candidates)
+    rows.begin(np.arange(20) % 2, np.ones(20))
+    rows.embed(candidates.terms(factor.index), factor.matrix)
+    place = rows.embedding()
     expected = metric.pairwise_distance(X)
     assert np.allclose(literal.squared_distances(place), expected**2, atol=1e-10)
 
@@ -1214,21 +1254,29 @@ def test_the_two_readings_of_several_classes_differ() -> None:
 def test_many_columns_are_rotated_without_changing_distances() -> None:
     """A hundred steps of rank three end in three columns, one of them a thousandth as long."""
     rng = np.random.default_rng(3)
-    X = rng.normal(size=(30, 3))
-    embedding = Embedding(candidates_of(X, 1), Factor.empty())
+    X, labels = rng.normal(size=(30, 3)), np.arange(30) % 2
+    candidates = candidates_of(X, 1)
+    rows, every = host_rows(candidates), candidates.terms(np.arange(3))
+    rows.begin(labels, np.ones(30))
     steps = rng.normal(size=(3, 100)) * np.array([[1.0], [1.0], [1e-3]])
-    for column in (X @ steps).T:
-        embedding.append(column)
-    place = embedding.columns(3)
+    for step in steps.T:
+        rows.embed(every, step[:, None])
+    rows.refresh(training_lists(labels, 2, "common"), 3)
+    place = rows.embedding()
     assert place.shape == (30, 3)
     expected = literal.squared_distances(X, steps @ steps.T)
     assert np.allclose(literal.squared_distances(place), expected, rtol=1e-10, atol=1e-10)
 
 
-def test_empty_embedding_puts_all_rows_in_one_place() -> None:
-    embedding = Embedding(candidates_of(np.eye(3), 1), Factor.empty())
-    assert len(embedding) == 0
-    assert embedding.columns(0).shape == (3, 0)
+def test_without_steps_neighbours_are_plain_and_margins_zero() -> None:
+    rng = np.random.default_rng(3)
+    X, labels = rng.normal(size=(30, 3)), np.arange(30) % 2
+    rows = host_rows(candidates_of(X, 1))
+    rows.begin(labels, np.ones(30))
+    assert rows.refresh(training_lists(labels, 2, "common"), 0) == 1.0
+    assert rows.embedding().shape == (30, 0)
+    assert not rows.margins.any()
+    assert np.array_equal(rows.graph.same, class_neighborhoods(ENGINE, X, labels, 2).same)
 
 
 def test_selected_terms_keep_the_order_of_their_first_selection() -> None:

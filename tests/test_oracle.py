@@ -22,15 +22,18 @@ from metricboost.boosting import (
     Learned,
     LearningOptions,
     Path,
-    graph,
+    forms,
     learn,
     loop,
 )
-from metricboost.boosting.graph import LaplacianForm, PanelForm, QuadraticForm, SignedGraph
+from metricboost.boosting.forms import LaplacianForm, PanelForm, QuadraticForm
 from metricboost.boosting.line_search import step_weight
 from metricboost.boosting.neighborhoods import class_neighborhoods
 from metricboost.boosting.terms import Candidates
-from metricboost.engines import get_engine
+from metricboost.engines import get_engine, host
+from metricboost.engines.host import HostLine, HostRows
+from metricboost.engines.rows import Line
+from metricboost.engines.search import Neighborhoods
 
 Array = literal.Array
 RTOL = 1e-8
@@ -133,7 +136,7 @@ class Case:
     table: Callable[[int, int], tuple[Array, Array]] = table
     rare: int = 0  # rows of the last class, 0 for as drawn
     weighted: bool = False
-    form: str = "formed"  # or "factored" or "applied": how A is held
+    form: str = "formed"  # or "applied": how A is held
     accepted: int = 30
 
     def data(self) -> tuple[Array, Array, Array]:
@@ -198,13 +201,12 @@ CASES = [
     Case("linear"),
     Case("degree 2", learning={"max_degree": 2}),
     Case("degree 2, applied", learning={"max_degree": 2}, form="applied"),
-    Case("degree 2, factored", learning={"max_degree": 2}, form="factored"),
     Case("degree 4", learning={"max_degree": 4}, p=6),
     Case("subsample", {"subsample": 0.5}, {"max_degree": 2}),
     Case("panel of sqrt", {"max_features": "sqrt"}, {"max_degree": 2}),
     Case("constant product", {"refresh_every": 6}, {"max_degree": 2}, table=reciprocal_table),
     Case("panel of 5", {"max_features": 5}, {"max_degree": 2}),
-    Case("panel of 70%, factored", {"max_features": 0.7}, {"max_degree": 2}, form="factored"),
+    Case("panel of 70%, applied", {"max_features": 0.7}, {"max_degree": 2}, form="applied"),
     Case("refresh", {"refresh_every": 3}, {"max_degree": 2}),
     Case("refresh, rotated", {"refresh_every": 10, "max_iter": 80}, accepted=70),
     Case("gate", {"oob_gate": 0.7, "subsample": 0.6, "max_iter": 90, "learning_rate": 0.02},
@@ -295,8 +297,9 @@ def follow(case: Case) -> Followed:
     seen: list[Seen] = []
     kept: dict[str, Any] = {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(graph, "DENSE_PANEL", 0 if case.form == "factored" else 10**6)
-        patch.setattr(graph, "SMALL_TABLE", 0 if case.form == "applied" else 10**6)
+        patch.setattr(forms, "BLOCK", 2)
+        for limit in ("DENSE_PANEL", "SMALL_TABLE"):
+            patch.setattr(forms, limit, 0 if case.form == "applied" else 10**6)
         _watch(patch, seen, kept)
         learned = learn(X, labels, weight, get_engine("numpy"), options)
     expected = literal.learn(X, labels, weight, options)
@@ -304,12 +307,12 @@ def follow(case: Case) -> Followed:
 
 
 def _watch(patch: pytest.MonkeyPatch, seen: list[Seen], kept: dict[str, Any]) -> None:
-    weights, eigenvector, search = loop._weights, loop.sparse_eigenvector, loop.step_weight
-    boost = loop.boost
+    eigenvector, search, boost = loop.sparse_eigenvector, loop.step_weight, loop.boost
+    weigh, line = HostRows.weigh, host.HostLine
 
-    def watched_weights(margins: Array, sample_weight: Array) -> Array:
-        seen.append(Seen(margins.copy()))
-        return weights(margins, sample_weight)
+    def watched_weights(rows: HostRows, in_bag: Array) -> None:
+        seen.append(Seen(rows.margins.copy()))
+        weigh(rows, in_bag)
 
     def watched_eigenvector(form: QuadraticForm, kappa: int) -> Any:
         seen[-1].form = form
@@ -317,16 +320,20 @@ def _watch(patch: pytest.MonkeyPatch, seen: list[Seen], kept: dict[str, Any]) ->
         seen[-1].diagonal = form.diagonal().copy()
         return eigenvector(form, kappa)
 
-    def watched_search(u: Array, gain: Array) -> float:
+    def watched_line(u: Array, gain: Array) -> Line:
         seen[-1].bag_weights, seen[-1].gain = u.copy(), gain.copy()
-        seen[-1].step_weight = search(u, gain)
+        return line(u, gain)
+
+    def watched_search(line: Line) -> float:
+        seen[-1].step_weight = search(line)
         return seen[-1].step_weight
 
     def watched_boost(candidates: Candidates, *args: Any) -> Path:
         kept["candidates"], kept["path"] = candidates, boost(candidates, *args)
         return kept["path"]
 
-    patch.setattr(loop, "_weights", watched_weights)
+    patch.setattr(HostRows, "weigh", watched_weights)
+    patch.setattr(host, "HostLine", watched_line)
     patch.setattr(loop, "sparse_eigenvector", watched_eigenvector)
     patch.setattr(loop, "step_weight", watched_search)
     # The function ``learn`` hides its module of the same name from attribute access.
@@ -370,7 +377,7 @@ def _factor(run: Followed, step: literal.Attempt) -> float:
 
 
 def test_the_form_that_was_meant(run: Followed) -> None:
-    """A is over a panel, formed or as two factors, or, where the case says so, only applied."""
+    """A is formed, or, where the case says so, only applied."""
     kind = LaplacianForm if run.case.form == "applied" else PanelForm
     assert all(isinstance(seen.form, kind) for seen in run.seen)
 
@@ -410,7 +417,7 @@ def test_same_candidates_in_the_same_order(run: Followed) -> None:
     """The candidate tuples, their standardised columns, and their numbers after each step."""
     terms = [run.candidates.term(t) for t in range(len(run.candidates))]
     assert terms == run.literal.features.terms
-    columns = run.candidates.columns(np.arange(len(terms)))
+    columns = run.candidates.rows.columns(run.candidates.terms(np.arange(len(terms))))
     assert relative_error(columns, run.literal.features.phi()) < RTOL
     sizes = [(s.n_terms, s.n_candidates) for s in run.path.steps]
     assert sizes == [(s.n_selected, s.n_candidates) for s in run.literal.steps]
@@ -569,7 +576,7 @@ def test_constant_product_is_a_zero_column() -> None:
     run = followed("constant product")
     assert (0, 1) in run.literal.features.terms
     number = run.candidates.number((0, 1))
-    assert not run.candidates.columns(np.array([number])).any()
+    assert not run.candidates.rows.columns(run.candidates.terms(np.array([number]))).any()
     assert all(number not in step.support for step in run.path.steps)
 
 
@@ -588,38 +595,39 @@ def parts() -> dict[str, Any]:
     X, labels = rng.normal(size=(40, 7)), (rng.random(40) < 0.4).astype(np.intp)
     engine = get_engine("numpy")
     near = class_neighborhoods(engine, X, labels, 5)
-    candidates = Candidates(X.T, engine, 2)
+    rows = HostRows(engine, X.T)
+    candidates = Candidates(rows, 2)
     candidates.add([(0, 1), (2, 2), (3, 6)])
-    signed = SignedGraph(candidates, replace(near, other=near.other[:, :3]))
-    phi = candidates.columns(np.arange(10))
+    rows.use(Neighborhoods(near.same, near.other[:, :3]))
+    every = candidates.terms(np.arange(10))
+    phi = rows.columns(every)
     D = literal.information_matrices(phi, near.same.tolist(), near.other[:, :3].tolist())
-    u = rng.exponential(size=40) * (rng.random(40) < 0.7)
-    return {"signed": signed, "phi": phi, "D": D, "u": u, "rng": rng}
+    rows.inside = u = rng.exponential(size=40) * (rng.random(40) < 0.7)
+    return {"rows": rows, "every": every, "phi": phi, "D": D, "u": u, "rng": rng}
 
 
 def test_laplacian_identity(parts: dict[str, Any]) -> None:
     """``A v = sum_i r_i D_i v`` without any D_i: formed, applied, and as three passes."""
-    signed, phi, D, u = (parts[name] for name in ("signed", "phi", "D", "u"))
+    rows, phi, D, u = (parts[name] for name in ("rows", "phi", "D", "u"))
     A = np.einsum("i,iab->ab", u, D)
     v = parts["rng"].normal(size=10)
-    assert relative_error(signed.gram(np.arange(10), u), A) < 1e-12
-    assert (
-        relative_error(phi.T @ signed.graph.laplacian((phi @ v)[:, None], u)[:, 0], A @ v) < 1e-12
-    )
-    form = LaplacianForm(signed, u)
-    assert relative_error(form.apply(np.arange(10)[None, :], v[None, :])[0], A @ v) < 1e-12
-    assert relative_error(form.diagonal(), A.diagonal()) < 1e-12
-    index = np.array([1, 4, 8])
-    assert relative_error(form.block(index), A[np.ix_(index, index)]) < 1e-12
+    assert relative_error(rows.matrix(parts["every"]), A) < 1e-12
+    assert relative_error(phi.T @ rows.graph.laplacian((phi @ v)[:, None], u)[:, 0], A @ v) < 1e-12
+    for every in (True, False):
+        form = LaplacianForm(rows, parts["every"], every)
+        assert relative_error(form.apply(np.arange(10)[None, :], v[None, :])[0], A @ v) < 1e-12
+        assert relative_error(form.diagonal(), A.diagonal()) < 1e-12
+        index = np.array([1, 4, 8])
+        assert relative_error(form.block(index), A[np.ix_(index, index)]) < 1e-12
 
 
 def test_margins_are_inner_products(parts: dict[str, Any]) -> None:
     """``<D_i, W>`` is the margin under any factor of W, and D_i's diagonal that of a column."""
-    signed, phi, D = (parts[name] for name in ("signed", "phi", "D"))
+    graph, phi, D = parts["rows"].graph, parts["phi"], parts["D"]
     L = parts["rng"].normal(size=(10, 4))
-    assert relative_error(signed.margins(phi @ L), np.einsum("iab,ab->i", D, L @ L.T)) < 1e-12
+    assert relative_error(graph.margins(phi @ L), np.einsum("iab,ab->i", D, L @ L.T)) < 1e-12
     diagonals = np.einsum("iaa->ia", D)
-    assert relative_error(signed.graph.column_margins(phi), diagonals) < 1e-12
+    assert relative_error(graph.column_margins(phi), diagonals) < 1e-12
 
 
 def test_slope_of_the_loss_is_the_quadratic_form(parts: dict[str, Any]) -> None:
@@ -638,7 +646,7 @@ def test_the_step_weight_is_a_stationary_point(parts: dict[str, Any]) -> None:
     D, u = parts["D"], parts["u"]
     xi = np.linalg.eigh(np.einsum("i,iab->ab", u, D))[1][:, -1]
     gain = np.einsum("a,iab,b->i", xi, D, xi)
-    w = step_weight(u, gain)
+    w = step_weight(HostLine(u, gain))
 
     def loss(at: float) -> float:
         return float((u * np.exp(-at * gain)).sum())

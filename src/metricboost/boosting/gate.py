@@ -21,17 +21,20 @@ import numpy as np
 
 from .._rounding import to_twelve_digits
 from .._typing import Float, Index
-from .graph import QuadraticForm, SignedGraph
+from ..engines.rows import Terms, TrainingRows
+from .forms import QuadraticForm
 from .sparse_eigen import leading_eigenvector
 
 
-def t_statistic(shares: Float) -> float:
-    """The gain over its standard error; an edge is counted in the shares of both its ends."""
-    gain = float(shares.sum()) / 2
-    deviation = float(np.sqrt(((shares - shares.mean()) ** 2).sum()))
+def t_statistic(total: float, deviation: float) -> float:
+    """The gain over its standard error, from the sum of the shares and of their squared deviations.
+
+    An edge is counted in the shares of both its ends.
+    """
+    gain = total / 2
     if deviation == 0.0:
         return np.inf if gain > 0 else -np.inf
-    return gain / deviation
+    return gain / float(np.sqrt(deviation))
 
 
 def truncation_sizes(kappa: int) -> list[int]:
@@ -43,17 +46,11 @@ def truncation_sizes(kappa: int) -> list[int]:
 
 
 def trimmed(
-    form: QuadraticForm,
-    support: Index,
-    xi: Float,
-    columns: Float,
-    graph: SignedGraph,
-    left_out: Float,
+    form: QuadraticForm, support: Index, xi: Float, rows: TrainingRows, terms: Terms
 ) -> tuple[float, Index, Float]:
     """The best statistic over the truncations of xi, with the entries kept and their values.
 
-    ``columns`` are those of the support on all rows, ``left_out`` the weights of the rows out of
-    the bag (0 in the bag).
+    ``support`` are places in the form, ``terms`` the terms there.
     """
     block = form.block(support)
     order = np.argsort(-to_twelve_digits(np.abs(xi)), kind="stable")
@@ -61,8 +58,7 @@ def trimmed(
     vectors = np.zeros((len(xi), len(truncations)))
     for column, kept in enumerate(truncations):
         vectors[kept, column] = leading_eigenvector(block[np.ix_(kept, kept)])[1]
-    shares = graph.graph.edge_shares(columns @ vectors, left_out)
-    # A copy with a column's shares side by side: of many rows, reading across takes longer.
-    statistics = [t_statistic(share) for share in np.ascontiguousarray(shares.T)]
+    sums = rows.share_sums(terms, vectors)
+    statistics = [t_statistic(*pair) for pair in sums.tolist()]
     best = int(np.argmax(to_twelve_digits(np.array(statistics))))
     return statistics[best], truncations[best], vectors[truncations[best], best]

@@ -80,15 +80,11 @@ def learn(
     scaling = informed(table_scaling(X, options, rows), X, labels, rows)
     if not len(scaling.kept):
         raise ValueError("All columns are constant: there is nothing to learn a distance from.")
-    candidates = Candidates(
-        scaling.transposed(X, rows),
-        engine,
-        options.max_degree,
-        len(scaling.plain),
-        options.max_candidates,
-    )
+    Xt = scaling.transposed(X, rows)
+    table = engine.rows(Xt, len(scaling.plain))
+    candidates = Candidates(table, options.max_degree, options.max_candidates)
     start = start_factor(candidates, scaling, options.init)
-    screening = _screened(candidates, labels, options)
+    screening = _screened(candidates, Xt, labels, options, engine.threads)
     path = boost(candidates, labels, sample_weight, start, options.boosting, watch)
     path, terms, moments = _in_original_columns(path, candidates, scaling)
     best = best_step(path, options.complexity_penalty)
@@ -109,7 +105,9 @@ def table_scaling(X: Data, options: LearningOptions, rows: Index | None = None) 
     return start_scaling(scaling, options.init)
 
 
-def _screened(candidates: Candidates, labels: Index, options: LearningOptions) -> Screening | None:
+def _screened(
+    candidates: Candidates, Xt: Float, labels: Index, options: LearningOptions, threads: int
+) -> Screening | None:
     """Make the screened pairs candidates; by default as many at most as there are columns."""
     if options.max_degree == 1 or options.screen_pairs == 0:
         return None
@@ -117,12 +115,12 @@ def _screened(candidates: Candidates, labels: Index, options: LearningOptions) -
     n_pairs = candidates.n_columns if auto else int(options.screen_pairs)
     gated = options.boosting.oob_gate is not None and labels.max() == 1
     screening = screen_pairs(
-        candidates.Xt.T,
+        Xt.T,
         labels,
         n_pairs,
         BUDGET if auto else np.inf,
         margin=MARGIN_BEFORE_GATE if gated else MARGIN,
-        threads=candidates.engine.threads,
+        threads=threads,
     )
     candidates.add_useful(screening.pairs)
     return screening

@@ -2,6 +2,7 @@
 
 The paper's step letters stand beside the lines that do them. Symbols: u are the weights
 ``|r_i| = exp(-m_i)`` of the margins m, xi the sparse unit vector, w its weight, W the metric.
+What has one number a row stays with the rows, wherever the engine keeps them.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ import numpy.typing as npt
 
 from .._typing import Float, Index
 from .draws import Draws, MaxFeatures, nonzeros
-from .embedding import Embedding, Selected
+from .forms import QuadraticForm, step_form
 from .gate import trimmed
-from .graph import QuadraticForm, SignedGraph
 from .line_search import step_weight
-from .neighborhoods import Multiclass, Neighborhoods, class_neighborhoods
+from .neighborhoods import Multiclass, training_lists
 from .path import Factor, Path, Step
+from .selected import Selected
 from .sparse_eigen import sparse_eigenvector
 from .terms import Candidates
 
@@ -56,67 +57,35 @@ def boost(
     watch: Watch | None = None,
 ) -> Path:
     """Learn a metric step by step from the start metric; the path of accepted steps."""
-    draws = Draws(options.seed, len(labels), options.subsample, options.max_features)
+    rows, lists = candidates.rows, training_lists(labels, options.n_neighbors, options.multiclass)
+    draws = Draws(options.seed, rows.n_rows, options.subsample, options.max_features)
     path, selected = Path(start), Selected(start.index)  # 1)
-    embedding = Embedding(candidates, start)
-    graph, margins = _neighbors(candidates, labels, embedding, selected, options)
+    rows.begin(labels, sample_weight)
+    rows.embed(candidates.terms(start.index), start.matrix)
+    recall = rows.refresh(lists, len(selected), options.approximate)
     for attempt in range(1, options.max_iter + 1):  # 2)
         in_bag, panel = draws(attempt, len(candidates))
-        u = _weights(margins, sample_weight)
-        A = graph.form(panel, np.where(in_bag, u, 0.0))  # a, b
-        support, xi = sparse_eigenvector(A, nonzeros(options.n_nonzero, len(panel)))  # c
-        t, support, xi, z = _gated(options.oob_gate, A, panel, support, xi, graph, u, in_bag)
-        gain = graph.margins(z[:, None])  # d
-        w = options.learning_rate * step_weight(u[in_bag], gain[in_bag])  # e
+        kappa = nonzeros(options.n_nonzero, len(panel))
+        rows.weigh(in_bag)  # a: u
+        A = step_form(candidates, panel, kappa)  # b
+        support, xi = sparse_eigenvector(A, kappa)  # c
+        t, support, xi = _gated(options.oob_gate, A, panel, support, xi, candidates, in_bag)
+        line = rows.line(candidates.terms(support), xi)  # d
+        w = options.learning_rate * step_weight(line)  # e
         path.n_attempts = attempt
         if w > 0 and t > _threshold(options.oob_gate):
-            margins = margins + w * gain  # f
-            embedding.append(np.sqrt(w) * z)  # g: W + w xi xi^T
+            rows.take(w)  # f, g: W + w xi xi^T
             candidates.expand(support.tolist(), selected.add(support))
             refresh = _due(options.refresh_every, len(path) + 1)
             if refresh:
-                graph, margins = _neighbors(
-                    candidates, labels, embedding, selected, options, graph.neighborhoods
-                )
-            loss, recall = _loss(margins, sample_weight), graph.neighborhoods.recall
-            path.steps.append(
-                Step(attempt, support, xi, w, loss, refresh, len(selected), len(candidates), recall)
-            )
+                recall = rows.refresh(lists, len(selected), options.approximate)
+            sizes = len(selected), len(candidates)
+            path.steps.append(Step(attempt, support, xi, w, rows.loss(), refresh, *sizes, recall))
         if watch is not None:
             watch(attempt, path)
         if attempt - path.last_accepted() >= PATIENCE:
             break
     return path
-
-
-def _neighbors(
-    candidates: Candidates,
-    labels: Index,
-    embedding: Embedding,
-    selected: Selected,
-    options: BoostingOptions,
-    previous: Neighborhoods | None = None,
-) -> tuple[SignedGraph, Float]:
-    """The neighbours under W, Euclidean ones where it is still zero, and the margins under W."""
-    rows = embedding.columns(len(selected))
-    place = rows if rows.shape[1] else candidates.plain()
-    k, multiclass, approximate = options.n_neighbors, options.multiclass, options.approximate
-    found = class_neighborhoods(
-        candidates.engine, place, labels, k, multiclass, previous, approximate
-    )
-    graph = SignedGraph(candidates, found, place)
-    return graph, graph.margins(rows)
-
-
-def _weights(margins: Float, sample_weight: Float) -> Float:
-    """``exp(-m_i)``, up to a common factor, which changes nothing and would overflow."""
-    result: Float = sample_weight * np.exp(margins.min() - margins)
-    return result
-
-
-def _loss(margins: Float, sample_weight: Float) -> float:
-    """The summed exponential loss; margins far below zero count as e^500 rather than overflow."""
-    return float(sample_weight @ np.exp(np.minimum(-margins, 500.0)))
 
 
 def _gated(
@@ -125,20 +94,18 @@ def _gated(
     panel: Index,
     support: Index,
     xi: Float,
-    graph: SignedGraph,
-    u: Float,
+    candidates: Candidates,
     in_bag: npt.NDArray[np.bool_],
-) -> tuple[float, Index, Float, Float]:
-    """(t, support as candidates, xi, Phi xi), trimmed to what the rows left out support.
+) -> tuple[float, Index, Float]:
+    """(t, support as candidates, xi), trimmed to what the rows left out support.
 
     The gate is off where it is None or no row was left out.
     """
-    columns = graph.candidates.columns(panel[support])
-    t = np.inf
-    if gate is not None and not in_bag.all():
-        t, kept, xi = trimmed(A, support, xi, columns, graph, np.where(in_bag, 0.0, u))
-        support, columns = support[kept], columns[:, kept]
-    return t, panel[support], xi, columns @ xi
+    chosen = panel[support]
+    if gate is None or in_bag.all():
+        return np.inf, chosen, xi
+    t, kept, xi = trimmed(A, support, xi, candidates.rows, candidates.terms(chosen))
+    return t, chosen[kept], xi
 
 
 def _threshold(gate: float | None) -> float:

@@ -21,29 +21,15 @@ proposals (for K = 2 both are the above):
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from .._typing import Float, Index, Rows
 from ..engines import Engine, NeighborLists
-from ..engines.approximate import approximate_by_class
+from ..engines.search import Neighborhoods, neighborhoods
 
 Multiclass = Literal["common", "coded"]
-
-
-@dataclass(frozen=True)
-class Neighborhoods:
-    """Row numbers of the nearest rows of the own class and of the other classes.
-
-    Where they are coded, ``other`` has k rows of each other class, class after class.
-    """
-
-    same: Rows
-    other: Rows
-    #: The share of them that are the nearest indeed, as a sample of rows has it.
-    recall: float = 1.0
 
 
 def affordable_neighbors(
@@ -73,17 +59,11 @@ def class_neighborhoods(
     Those of an earlier metric make the search faster, and no difference to what it finds. Where
     approximate ones would miss too many, they are exact.
     """
-    lists = _training_lists(labels, k, multiclass)
-    found = approximate_by_class(engine, embedding, labels, lists) if approximate else None
-    if found is None:
-        known = None if previous is None else np.hstack([previous.same, previous.other])
-        found = engine.nearest_by_class(embedding, labels, lists, known)[0], 1.0
-    rows, recall = found
-    k_same = lists.sizes[0]
-    return Neighborhoods(rows[:, :k_same].copy(), rows[:, k_same:].copy(), recall)
+    lists = training_lists(labels, k, multiclass)
+    return neighborhoods(engine, embedding, labels, lists, previous, approximate)
 
 
-def _training_lists(labels: Index, k: int, multiclass: Multiclass) -> NeighborLists:
+def training_lists(labels: Index, k: int, multiclass: Multiclass) -> NeighborLists:
     """The own class first, then all others in one list, or in one each."""
     k_same, k_other = affordable_neighbors(labels, k, multiclass)
     c = np.arange(int(labels.max()) + 1, dtype=np.int32)

@@ -15,7 +15,7 @@ import numpy as np
 
 from .._rounding import largest, to_twelve_digits
 from .._typing import Float, Index
-from .graph import QuadraticForm
+from .forms import QuadraticForm
 
 N_STARTS = 5
 MAX_ITER = 50

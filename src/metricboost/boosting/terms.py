@@ -11,48 +11,32 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Hashable, Iterable, Sequence
-from functools import cached_property
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .._typing import Float, Index, Rows
-from ..engines import Engine
+from ..engines.rows import Terms, TrainingRows
 from .storage import GrowingRows
 
 Term = tuple[int, ...]
 
 #: Moments are computed for this many terms at a time.
 BLOCK = 256
-#: Larger tables are swept in float32: a sweep takes as long as reading the table does, and seven
-#: digits choose among terms. All else is computed from float64.
-DOUBLE_SWEEPS = 2**23
 
 
 class Candidates:
-    """The candidate terms, in order, over the standardised columns, the rows of ``Xt``.
+    """The candidate terms, in order, over the standardised columns of the rows.
 
-    The engine computes columns. This object remembers which terms there are and, once a term was
-    drawn, its mean and deviation (an infinite one for a term that does not vary: its column is
-    zero and it is never chosen). The plain distance is on the first ``n_plain`` columns. Once there
-    are ``most`` candidates, no more products are made.
+    The rows compute what needs them. This object remembers which terms there are and, once a term
+    was drawn, its mean and deviation (an infinite one for a term that does not vary: its column is
+    zero and it is never chosen). Once there are ``most`` candidates, no more products are made.
     """
 
-    def __init__(
-        self,
-        Xt: Float,
-        engine: Engine,
-        max_degree: int,
-        n_plain: int | None = None,
-        most: int | None = None,
-    ) -> None:
-        self.Xt = np.ascontiguousarray(Xt)
+    def __init__(self, rows: TrainingRows, max_degree: int, most: int | None = None) -> None:
+        self.rows = rows
         self.most = sys.maxsize if most is None else most
-        self.n_plain = len(Xt) if n_plain is None else n_plain
-        self.engine = engine
         self.max_degree = max_degree
-        self.n_columns, self.n_rows = Xt.shape
+        self.n_columns = rows.n_columns
         self._factors = GrowingRows(max_degree, np.int32)
         self._moments = GrowingRows(2, np.float64)
         self._seen: dict[Hashable, int] = {}
@@ -62,7 +46,7 @@ class Candidates:
         self._moments.rows[:] = 0.0, 1.0
         self._n_known = len(self)  # so many, from the first on, have their moments
         # The padding repeats, and is no column.
-        self._two_values = np.append(_have_two_values(self.Xt), False)
+        self._two_values = np.append(rows.two_valued(), False)
 
     def __len__(self) -> int:
         return len(self._factors)
@@ -137,7 +121,7 @@ class Candidates:
         unknown = index[np.isnan(moments[index, 0])]
         for start in range(0, len(unknown), BLOCK):
             part = unknown[start : start + BLOCK]
-            moments[part] = self.engine.term_moments(self.Xt, self.factors[part])
+            moments[part] = self.rows.term_moments(self.factors[part])
         result: Float = moments[index]
         return result
 
@@ -147,33 +131,11 @@ class Candidates:
             raise ValueError("The columns themselves are standardised already.")
         self._moments.rows[index] = moments
 
-    def columns(self, index: Index) -> Float:
-        """The standardised columns of some candidates, n x len(index)."""
-        return self.engine.term_columns(self.Xt, self.factors[index], self.moments(index))
-
-    def plain(self) -> Float:
-        """The columns of the plain distance, n x n_plain: a view."""
-        return self.Xt[: self.n_plain].T
-
-    def pull_back(self, y: Float) -> Float:
-        """``y^T Phi`` over all candidates."""
+    def terms(self, index: Index) -> Terms:
+        """Some candidates as the rows take them; all of them without a copy."""
+        if len(index) < len(self):
+            return Terms(index, self.factors[index], self.moments(index))
         if self._n_known < len(self):
             self.moments(np.arange(self._n_known, len(self)))
             self._n_known = len(self)
-        return self.engine.pull_back(self._swept, self.factors, self._moments.rows, y)
-
-    @cached_property
-    def _swept(self) -> npt.NDArray[Any]:
-        """The table as sweeps over all of it read it."""
-        return self.Xt if self.Xt.size <= DOUBLE_SWEEPS else self.Xt.astype(np.float32)
-
-
-def _have_two_values(Xt: Float) -> npt.NDArray[np.bool_]:
-    """Which columns have no more than two values: of most the first rows tell."""
-    two = np.ones(len(Xt), dtype=bool)
-    for n in (16, Xt.shape[1]):
-        rows = Xt[two, :n]
-        two[two] = ((rows == rows.min(axis=1)[:, None]) | (rows == rows.max(axis=1)[:, None])).all(
-            axis=1
-        )
-    return two
+        return Terms(index, self.factors, self._moments.rows)

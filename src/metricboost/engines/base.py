@@ -1,20 +1,22 @@
-"""What the boosting loop asks of an engine: where the columns live, and a few hot kernels.
+"""What an engine is: a place where rows live, and for those in this process a few hot kernels.
 
-An engine is stateless. It works on standardised columns, on terms given as rows of column numbers
-(``factors``, padded with ``p``, which stands for 1), and on neighbour graphs. The NumPy engine is
-the oracle; every other engine is tested against it.
+The boosting loop knows no engine, only the rows of its fit (``rows.py``). The NumPy engine is the
+oracle; every other engine is tested against it.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from .._typing import Float, Index, Rows
+
+if TYPE_CHECKING:
+    from .rows import TrainingRows
 
 #: A term whose deviation is at most this share of its largest value does not vary.
 CONSTANT = 1e-10
@@ -71,12 +73,15 @@ class NeighborGraph(ABC):
         """
 
     @abstractmethod
-    def edge_shares(self, z: Float, weight: Float) -> Float:
-        """What the edges at each row, from either end, add to ``z' L z`` for each column z."""
+    def share_sums(self, z: Float, weight: Float) -> Float:
+        """Sum, and sum of squared deviations, of the rows' shares in ``z' L z``, s x 2.
+
+        A row's share is what the edges at it, from either end, add.
+        """
 
 
 class Engine(ABC):
-    """The operations of one place where arrays live.
+    """A place where rows live: those of a fit, and searches among any.
 
     ``threads`` is how many may share what is large enough; no result depends on it.
     """
@@ -85,6 +90,41 @@ class Engine(ABC):
 
     def __init__(self, threads: int = 1) -> None:
         self.threads = threads
+
+    @abstractmethod
+    def rows(self, Xt: Float, n_plain: int | None = None) -> TrainingRows:
+        """The rows of a fit, where this engine keeps them; ``Xt`` is the table transposed."""
+
+    @abstractmethod
+    def nearest(self, queries: Float, references: Float, k: int) -> tuple[Rows, Float]:
+        """The k nearest references of every query, in order, and their squared distances.
+
+        Exact: distances are sums of squared differences. Those that are equal to twelve digits are
+        in the order of the references' numbers. Where there are fewer than k, all of them.
+        """
+
+    @abstractmethod
+    def nearest_by_class(
+        self, z: Float, classes: Index, lists: NeighborLists, previous: Rows | None = None
+    ) -> tuple[Rows, Float]:
+        """The nearest of the other rows in every list of every row, list after list.
+
+        In order and exact as above; -1 and infinity where a list has fewer rows. ``previous``,
+        from a search with the same lists in a similar place, makes no difference but to the time.
+        """
+
+
+class HostEngine(Engine):
+    """An engine of kernels on arrays in this process: terms, and the neighbour graph.
+
+    The kernels keep nothing. They work on standardised columns, on terms given as rows of column
+    numbers (``factors``, padded with ``p``, which stands for 1), and on neighbour graphs.
+    """
+
+    def rows(self, Xt: Float, n_plain: int | None = None) -> TrainingRows:
+        from .host import HostRows
+
+        return HostRows(self, Xt, n_plain)
 
     @abstractmethod
     def term_moments(self, Xt: Float, factors: Rows) -> Float:
@@ -103,24 +143,6 @@ class Engine(ABC):
         """``y^T Phi``, s x q, Phi the terms' columns, for a ``y`` of few columns.
 
         ``Xt`` may be in float32.
-        """
-
-    @abstractmethod
-    def nearest(self, queries: Float, references: Float, k: int) -> tuple[Rows, Float]:
-        """The k nearest references of every query, in order, and their squared distances.
-
-        Exact: distances are sums of squared differences. Those that are equal to twelve digits are
-        in the order of the references' numbers. Where there are fewer than k, all of them.
-        """
-
-    @abstractmethod
-    def nearest_by_class(
-        self, z: Float, classes: Index, lists: NeighborLists, previous: Rows | None = None
-    ) -> tuple[Rows, Float]:
-        """The nearest of the other rows in every list of every row, list after list.
-
-        In order and exact as above; -1 and infinity where a list has fewer rows. ``previous``,
-        from a search with the same lists in a similar place, makes no difference but to the time.
         """
 
     @abstractmethod

@@ -12,7 +12,7 @@ from scipy.linalg import cython_blas
 from .._threads import one_blas_thread
 from .._typing import Float, Index, Rows
 from . import _native  # type: ignore[attr-defined]
-from .base import Engine, NeighborGraph, NeighborLists
+from .base import HostEngine, NeighborGraph, NeighborLists
 from .sorting import nearest_by_sorting
 
 #: Multiply-adds below which a second thread costs more than it does.
@@ -60,8 +60,11 @@ class NativeGraph(NeighborGraph):
     def half_laplacian(self, z: Float, weight: Float) -> Float:
         return self._over_edges(self._graph.half_laplacian, z, weight)
 
-    def edge_shares(self, z: Float, weight: Float) -> Float:
-        return self._over_edges(self._graph.edge_shares, z, weight)
+    def share_sums(self, z: Float, weight: Float) -> Float:
+        out = np.empty((z.shape[1], 2))
+        threads = self._shared(z.shape[1])
+        self._graph.share_sums(_contiguous(z), _contiguous(weight), threads, out)
+        return out
 
     def _over_edges(self, kernel: Callable[..., None], z: Float, weight: Float) -> Float:
         out = np.empty(z.shape)
@@ -69,7 +72,7 @@ class NativeGraph(NeighborGraph):
         return out
 
 
-class NativeEngine(Engine):
+class NativeEngine(HostEngine):
     name = "native"
 
     def _shared(self, Xt: Float, terms: int) -> int:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from .._typing import Float, Index, Rows
-from .base import CONSTANT, Engine, NeighborGraph, NeighborLists
+from .base import CONSTANT, HostEngine, NeighborGraph, NeighborLists
 from .sorting import lane_sums, lists_by_sorting, nearest_by_sorting
 
 #: Terms whose columns are made at a time.
@@ -53,16 +53,17 @@ class NumpyGraph(NeighborGraph):
         result: Float = degree / 2 * z - weight[:, None] * (self._signed @ z)
         return result
 
-    def edge_shares(self, z: Float, weight: Float) -> Float:
+    def share_sums(self, z: Float, weight: Float) -> Float:
         edges = self._signed.tocoo()
         value = (weight[edges.row] * edges.data)[:, None] * (z[edges.row] - z[edges.col]) ** 2
         shares = np.zeros(z.shape)
         np.add.at(shares, edges.row, value)
         np.add.at(shares, edges.col, value)
-        return shares
+        deviations = ((shares - shares.mean(axis=0)) ** 2).sum(axis=0)
+        return np.stack([shares.sum(axis=0), deviations], axis=1)
 
 
-class NumpyEngine(Engine):
+class NumpyEngine(HostEngine):
     name = "numpy"
 
     def term_moments(self, Xt: Float, factors: Rows) -> Float:

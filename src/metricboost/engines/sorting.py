@@ -48,7 +48,7 @@ def lists_by_sorting(z: Float, classes: Index, lists: NeighborLists) -> tuple[Ro
     """All lists of all rows, list after list."""
     rows = np.full((len(z), lists.width), -1, dtype=np.int32)
     distances = np.full(rows.shape, np.inf)
-    for own, others, size, start in _searches(classes, lists):
+    for own, others, size, start in searches(classes, lists):
         itself = np.searchsorted(others, own) if own[0] in others else None
         found, squared = nearest_by_sorting(z[own], z[others], size, itself)
         part = np.ix_(own, np.arange(start, start + found.shape[1]))
@@ -56,7 +56,7 @@ def lists_by_sorting(z: Float, classes: Index, lists: NeighborLists) -> tuple[Ro
     return rows, distances
 
 
-def _searches(classes: Index, lists: NeighborLists) -> Iterator[tuple[Index, Index, int, int]]:
+def searches(classes: Index, lists: NeighborLists) -> Iterator[tuple[Index, Index, int, int]]:
     """Of every class and list: the rows, those sought among, how many, and where they go."""
     starts = np.cumsum([0, *lists.sizes])
     for a, slots in enumerate(lists.slots):

@@ -187,7 +187,7 @@ class CrossFit:
         used = sorted({column for term in terms for column in term})
         inside = {column: i for i, column in enumerate(used)}
         own_columns = replace(self.scaling, kept=np.array(used, dtype=np.intp))
-        candidates = Candidates(own_columns.transposed(self.X), self.engine, degree)
+        candidates = Candidates(self.engine.rows(own_columns.transposed(self.X)), degree)
         own = [tuple(inside[column] for column in term) for term in terms]
         candidates.add(own)
         moments = candidates.moments(np.array([candidates.number(t) for t in own], dtype=np.intp))
