@@ -7,3 +7,7 @@ class ModelFileError(ValueError):
 
 class TableError(ValueError):
     """A table, or a column of it, that cannot be used as it is; the message says what to do."""
+
+
+class DeviceMemoryError(MemoryError):
+    """Something does not fit into the memory of the device that is to compute it."""

@@ -9,7 +9,7 @@ from functools import lru_cache
 from .base import Engine
 from .numpy_engine import NumpyEngine
 
-ENGINES = ("auto", "numpy", "native")
+ENGINES = ("auto", "numpy", "native", "torch")
 
 _NO_NATIVE = (
     "metricboost was installed without its C++ kernels (no compiler was found), so it runs on the "
@@ -28,8 +28,13 @@ def native_available() -> bool:
     return True
 
 
-def get_engine(name: str, threads: int = 1) -> Engine:
-    """The engine of that name; ``auto`` takes the native one where it was built."""
+def get_engine(name: str, threads: int = 1, device: str = "auto") -> Engine:
+    """The engine of that name; ``auto`` takes the native one where it was built.
+
+    The device is for the torch engine; the others run on the CPU.
+    """
+    if name == "torch":
+        return _torch_engine(threads, device)
     if name == "numpy":
         return NumpyEngine(threads)
     if native_available():
@@ -42,6 +47,18 @@ def get_engine(name: str, threads: int = 1) -> Engine:
         )
     _say_once_that_native_is_missing()
     return NumpyEngine(threads)
+
+
+def _torch_engine(threads: int, device: str) -> Engine:
+    try:
+        importlib.import_module("torch")
+    except ImportError as error:
+        raise ImportError(
+            'engine="torch" needs PyTorch, which is not installed: pip install "metricboost[gpu]".'
+        ) from error
+    from .torch_engine import TorchEngine
+
+    return TorchEngine(threads, device)
 
 
 @lru_cache(maxsize=1)

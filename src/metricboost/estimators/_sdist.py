@@ -133,10 +133,13 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         sample of the rows has it, and is exact where it cannot or saves no time; it needs faiss
         (``pip install "metricboost[ann]"``). "auto" is approximate from 100,000 rows on, where
         faiss is installed. Predictions are always by exact neighbours.
-    engine : {"auto", "native", "numpy"}, default="auto"
-        Where the kernels run; "auto" takes the C++ kernels where they were built.
-    device : {"auto", "cpu"}, default="auto"
-        The device of the engine; both present engines run on the CPU.
+    engine : {"auto", "native", "numpy", "torch"}, default="auto"
+        Where the rows live while a metric is learned, and where neighbours are searched; "auto"
+        takes the C++ kernels where they were built. "torch" is for a GPU, in float32, with exact
+        neighbours always, and needs PyTorch (``pip install "metricboost[gpu]"``).
+    device : {"auto", "cpu", "cuda"}, default="auto"
+        The device of the torch engine: "auto" takes a GPU where PyTorch has one. The other
+        engines run on the CPU.
     random_state : int, RandomState instance or None, default=None
         Seed of the bags and panels.
     n_jobs : int or None, default=None
@@ -228,7 +231,7 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         "start_share": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],
         "neighbors": [StrOptions({"auto", "exact", "approximate"})],
         "engine": [StrOptions(set(ENGINES))],
-        "device": [StrOptions({"auto", "cpu"})],
+        "device": [StrOptions({"auto", "cpu", "cuda"})],
         "random_state": ["random_state"],
         "n_jobs": [
             None,
@@ -353,14 +356,14 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _cross_fit(self, table: Table, options: LearningOptions) -> CrossFit:
         line = ProgressLine(options.boosting.max_iter) if self.verbose else None
-        shared = workers(self.n_jobs, _size(table.X), self.n_averaged)
+        shared = workers(self.n_jobs, _size(table.X), self._tasks(self.n_averaged))
         # One BLAS thread: results then do not depend on the machine's number of cores.
         with one_blas_thread():
             crossfit = cross_fit(
                 table.X,
                 table.labels,
                 table.weight,
-                get_engine(self.engine, shared.threads),
+                get_engine(self.engine, shared.threads, self.device),
                 options,
                 self.n_averaged,
                 shared.processes,
@@ -380,8 +383,10 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _candidates(
         self, crossfit: CrossFit, tried: Sequence[Variant], rules: Sequence[Rule]
     ) -> list[Candidate]:
-        shared = workers(self.n_jobs, _size(crossfit.X), len(tried))
-        with_threads = replace(crossfit, engine=get_engine(self.engine, shared.threads))
+        shared = workers(self.n_jobs, _size(crossfit.X), self._tasks(len(tried)))
+        with_threads = replace(
+            crossfit, engine=get_engine(self.engine, shared.threads, self.device)
+        )
         return candidates(with_threads, tried, rules, shared.processes)
 
     def _variants(self, n_fits: int) -> list[Variant]:
@@ -395,8 +400,12 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             tried = with_share(tried, 0.0)
         return [replace(variant, size=None if size is None else int(size)) for variant in tried]
 
+    def _tasks(self, n_tasks: int) -> int:
+        """How many tasks processes may share: a device has room for one at a time."""
+        return 1 if self.engine == "torch" else n_tasks
+
     def _engine(self) -> Engine:
-        return get_engine(self.engine, threads(self.n_jobs))
+        return get_engine(self.engine, threads(self.n_jobs), self.device)
 
     def _set_fitted(
         self, crossfit: CrossFit, variant: Variant, imputation: Imputation | None
@@ -457,7 +466,7 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         X = check_table(self, X, reset=False, missing=self.missing)
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused by name
-            embedding = self.metric_.transform(X)
+            embedding = self._engine().embedded(self.metric_, X)
             refuse_overflow(embedding, X, self.metric_, column_names(self, X.shape[1]))
         return embedding
 

@@ -242,7 +242,8 @@ class SDistClassifierCV(ClassifierMixin, ExplainingMixin, TransformerMixin, Base
         configurations: list[dict[str, Any]],
     ) -> list[Configuration]:
         scorer = FoldScorer(self.scoring, self.classes_)  # first: a wrong name costs no fits
-        n_jobs = effective_n_jobs(self.n_jobs)
+        # A device has room for one fit at a time.
+        n_jobs = 1 if base.engine == "torch" else effective_n_jobs(self.n_jobs)
         engine = base._engine()
         options = []
         for params in configurations:

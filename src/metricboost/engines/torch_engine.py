@@ -1,0 +1,185 @@
+"""The PyTorch engine: a GPU, or the CPU to test it on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from .._blocks import row_blocks
+from .._typing import Data, Float, Index, Rows
+from ..errors import DeviceMemoryError
+from .base import Engine, NeighborLists
+from .rows import TrainingRows
+from .sorting import searches
+from .torch_rows import TorchRows
+from .torch_search import as_rows, nearest
+
+if TYPE_CHECKING:
+    from ..metric import SparseMetric
+
+
+class TorchEngine(Engine):
+    """Tables in float32 on a GPU, in float64 on the CPU, unless a dtype is given.
+
+    ``memory`` is the most bytes that it may use; by default what the device has free.
+    """
+
+    name = "torch"
+
+    def __init__(
+        self,
+        threads: int = 1,
+        device: str = "auto",
+        dtype: torch.dtype | None = None,
+        memory: int | None = None,
+    ) -> None:
+        super().__init__(threads)
+        self.device = torch.device(_device(device))
+        on_cpu = self.device.type == "cpu"
+        self.dtype = dtype or (torch.float64 if on_cpu else torch.float32)
+        self._memory = memory
+
+    def rows(self, Xt: Float, n_plain: int | None = None) -> TrainingRows:
+        return TorchRows(self, Xt, n_plain)
+
+    def nearest(self, queries: Float, references: Float, k: int) -> tuple[Rows, Float]:
+        k = min(k, len(references))
+        if not k or not len(queries):
+            return np.empty((len(queries), k), dtype=np.int32), np.empty((len(queries), k))
+        sent = [
+            torch.from_numpy(np.ascontiguousarray(z)).to(self.device) for z in (queries, references)
+        ]
+        rows, squared = nearest(sent[0], sent[1], k)
+        return as_rows(rows), squared.cpu().numpy()
+
+    def nearest_by_class(
+        self, z: Float, classes: Index, lists: NeighborLists, previous: Rows | None = None
+    ) -> tuple[Rows, Float]:
+        place = torch.from_numpy(np.ascontiguousarray(z)).to(self.device)
+        known = (
+            None if previous is None else torch.from_numpy(previous).to(self.device, torch.int64)
+        )
+        rows, squared = self.near(place, classes, lists, known)
+        return as_rows(rows), squared.cpu().numpy()
+
+    def near(
+        self, place: Tensor, classes: Index, lists: NeighborLists, previous: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """``nearest_by_class`` of rows on the device."""
+        rows = torch.full((len(place), lists.width), -1, dtype=torch.int64, device=self.device)
+        squared = torch.full(rows.shape, torch.inf, dtype=torch.float64, device=self.device)
+        for own, others, size, start in searches(classes, lists):
+            itself = np.searchsorted(others, own) if own[0] in others else None
+            k = min(size, len(others) - (itself is not None))
+            if not k:
+                continue
+            own_rows, other_rows = (torch.from_numpy(i).to(self.device) for i in (own, others))
+            part = slice(start, start + k)
+            known = None
+            if previous is not None:
+                known = torch.searchsorted(other_rows, previous[own_rows, part])
+            found, distances = nearest(
+                place[own_rows], place[other_rows], k,
+                None if itself is None else torch.from_numpy(itself).to(self.device), known,
+            )  # fmt: skip
+            rows[own_rows, part] = other_rows[found]
+            squared[own_rows, part] = distances
+        return rows, squared
+
+    def embedded(self, metric: SparseMetric, X: Data) -> Float:
+        result = np.empty((X.shape[0], metric.rank))
+        terms = _MetricTerms(metric, self.device)
+        for part, block in row_blocks(X):
+            whole = block if metric.imputation is None else metric.imputation.apply(block)
+            result[part] = terms.embedded(whole)
+        return result
+
+    def free(self) -> float:
+        """Bytes that may still be used."""
+        if self._memory is not None:
+            return self._memory
+        if self.device.type != "cuda":
+            return np.inf
+        held = torch.cuda.memory_reserved(self.device) - torch.cuda.memory_allocated(self.device)
+        return float(torch.cuda.mem_get_info(self.device)[0] + held)
+
+    def room(self, rows: TorchRows) -> int:
+        """Columns of products that half of the memory left has room for."""
+        each = rows.n_rows * self.dtype.itemsize
+        return int(min(self.free() / (2 * each), 2**31))
+
+    @contextmanager
+    def memory_of(self, what: str, needed: int, surely: bool = True) -> Iterator[None]:
+        """Memory for something: an error that says how much it needs where there is less.
+
+        Where it may need less, it is tried.
+        """
+        if surely and needed > self.free():
+            raise DeviceMemoryError(self._too_little(what, needed))
+        try:
+            yield
+        except torch.OutOfMemoryError as error:
+            raise DeviceMemoryError(self._too_little(what, needed)) from error
+
+    def _too_little(self, what: str, needed: int) -> str:
+        free = self.free()
+        return f"{what} needs {_size(needed)} on {self.device}, which has {_size(free)} left. " + (
+            'Lower n_neighbors or the number of rows or columns, or use engine="native", which '
+            "needs no memory but this machine's."
+        )
+
+
+def _size(n_bytes: float) -> str:
+    return f"{n_bytes / 1e9:.1f} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:.1f} MB"
+
+
+class _MetricTerms:
+    """A metric's terms on the device: only the columns they are made of travel."""
+
+    def __init__(self, metric: SparseMetric, device: torch.device) -> None:
+        def sent(array: npt.ArrayLike) -> Tensor:
+            return torch.as_tensor(np.asarray(array)).to(device)
+
+        self._used = np.unique([j for term in metric.columns for j in term]).astype(np.intp)
+        place = {int(column): i for i, column in enumerate(self._used)}
+        degree = max((len(term) for term in metric.columns), default=1)
+        # The padding is the column after the last: ones.
+        padded = [[place[j] for j in t] + [len(place)] * (degree - len(t)) for t in metric.columns]
+        self._factors = sent(np.array(padded, dtype=np.int64).reshape(len(padded), degree))
+        self._center, self._scale = sent(metric.center[self._used]), sent(metric.scale[self._used])
+        self._term_center, self._term_scale = sent(metric.term_center), sent(metric.term_scale)
+        weighted = np.flatnonzero(metric.diagonal)
+        self._components, self._weighted = sent(metric.components), sent(weighted)
+        self._roots = sent(np.sqrt(metric.diagonal[weighted]))
+        self._clip, self._device = metric.clip, device
+
+    def embedded(self, X: Float) -> Float:
+        columns = torch.as_tensor(np.take(X, self._used, axis=1)).to(self._device, torch.float64)
+        columns = (columns - self._center) / self._scale
+        if self._clip is not None:
+            columns = columns.clamp(-self._clip, self._clip)
+        columns = torch.nn.functional.pad(columns, (0, 1), value=1.0)
+        terms = columns[:, self._factors[:, 0]]
+        for factor in self._factors.T[1:]:
+            terms = terms * columns[:, factor]
+        terms = (terms - self._term_center) / self._term_scale
+        alone = terms[:, self._weighted] * self._roots
+        embedded: Float = torch.cat([terms @ self._components.T, alone], 1).cpu().numpy()
+        return embedded
+
+
+def _device(name: str) -> str:
+    if name == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if name == "cuda" and not torch.cuda.is_available():
+        raise ValueError(
+            'device="cuda" needs a GPU that PyTorch can use, and torch.cuda.is_available() says '
+            'there is none. Use device="auto" or "cpu".'
+        )
+    return name

@@ -1,0 +1,292 @@
+"""The torch engine on the CPU, against the oracle: searches, the operations of a step, fits."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from metricboost import SDist, SDistClassifier, SDistClassifierCV
+from metricboost.boosting import BoostingOptions, Learned, LearningOptions, learn
+from metricboost.boosting.neighborhoods import training_lists
+from metricboost.boosting.terms import Candidates
+from metricboost.datasets import fetch_madelon, make_double_ring, make_xor
+from metricboost.engines import NeighborLists, get_engine
+from metricboost.engines.rows import TrainingRows
+from metricboost.errors import DeviceMemoryError
+
+torch = pytest.importorskip("torch")
+from metricboost.engines import torch_rows, torch_search  # noqa: E402
+from metricboost.engines.torch_engine import TorchEngine  # noqa: E402
+
+Array = npt.NDArray[Any]
+NUMPY = get_engine("numpy")
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Small tables: threads of several tests at once would only wait for each other."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+# --- searches
+
+
+@pytest.fixture(params=["float32 products", "half precision"])
+def products(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rough distances as the CPU has them, and as a GPU does."""
+    if request.param == "half precision":
+        monkeypatch.setattr(torch_search, "HALF_ON", ("cpu",))
+        monkeypatch.setattr(torch_search, "HALF_SHARE", 10.0)
+
+
+def places(kind: str, n: int, r: int) -> Array:
+    rng = np.random.default_rng(n + r)
+    z = rng.normal(size=(n, r))
+    if kind == "ties":
+        z = np.round(z)
+    elif kind == "repeated":
+        z = z[rng.integers(0, max(n // 40, 1), n)]
+    elif kind == "far":
+        z = 1e-3 * z + 1e4
+    elif kind == "long":
+        z = z * 0.3 ** np.arange(r)
+    return z
+
+
+@pytest.mark.usefixtures("products")
+@pytest.mark.parametrize("kind", ["plain", "ties", "repeated", "far", "long"])
+@pytest.mark.parametrize("shape", [(30, 2, 3), (900, 5, 10), (2600, 12, 7), (300, 1030, 4)])
+def test_neighbours_are_those_of_the_oracle(kind: str, shape: tuple[int, int, int]) -> None:
+    """In three classes, ties in the order of their numbers; from none and from older ones."""
+    n, r, k = shape
+    z, classes = places(kind, n, r), np.arange(n) % 3
+    lists = NeighborLists((1 - np.eye(3)).astype(np.int32), (k, k + 1))
+    expected, distances = NUMPY.nearest_by_class(z, classes, lists)
+    older = NUMPY.nearest_by_class(places("plain", n, r) + 0.1 * z, classes, lists)[0]
+    for previous in (None, older):
+        found, squared = TorchEngine(device="cpu").nearest_by_class(z, classes, lists, previous)
+        assert np.array_equal(found, expected)
+        assert np.allclose(squared, distances, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.usefixtures("products")
+def test_small_blocks_and_tiles_find_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"BLOCK": 64, "QUERIES": 16, "TOGETHER": 3, "MEASURED": 2**10}.items():
+        monkeypatch.setattr(torch_search, name, value)
+    monkeypatch.setattr(torch_search, "TILE", {"cpu": 2**13})
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(1500, 4)) * [3.0, 1.0, 1.0, 0.1]
+    classes = rng.integers(0, 2, 1500)
+    lists = NeighborLists((1 - np.eye(2)).astype(np.int32), (5, 5))
+    found = TorchEngine(device="cpu").nearest_by_class(z, classes, lists)[0]
+    assert np.array_equal(found, NUMPY.nearest_by_class(z, classes, lists)[0])
+
+
+@pytest.mark.usefixtures("products")
+def test_queries_far_outside_find_their_neighbours() -> None:
+    rng = np.random.default_rng(1)
+    references = rng.normal(size=(500, 3))
+    queries = np.concatenate([rng.normal(size=(40, 3)), 1e3 * rng.normal(size=(40, 3))])
+    for k in (1, 8, 500, 600):
+        found, squared = TorchEngine(device="cpu").nearest(queries, references, k)
+        expected, distances = NUMPY.nearest(queries, references, k)
+        assert np.array_equal(found, expected)
+        assert np.allclose(squared, distances, rtol=1e-12)
+
+
+def test_no_queries_and_no_references() -> None:
+    engine = TorchEngine(device="cpu")
+    assert engine.nearest(np.zeros((0, 2)), np.zeros((5, 2)), 3)[0].shape == (0, 3)
+    assert engine.nearest(np.zeros((4, 2)), np.zeros((0, 2)), 3)[0].shape == (4, 0)
+
+
+def test_a_class_of_one_has_no_neighbours_in_it() -> None:
+    z, classes = np.arange(6.0)[:, None], np.array([0, 1, 1, 1, 1, 1])
+    lists = NeighborLists((1 - np.eye(2)).astype(np.int32), (2, 2))
+    found = TorchEngine(device="cpu").nearest_by_class(z, classes, lists)
+    expected = NUMPY.nearest_by_class(z, classes, lists)
+    assert all(np.array_equal(a, b) for a, b in zip(found, expected))
+
+
+# --- a step
+
+
+def weighed(rows: TrainingRows, labels: Array, bag: Array) -> Candidates:
+    candidates = Candidates(rows, 2)
+    candidates.add([(0, 1), (2, 2), (3, 4), (1, 1)])
+    rows.begin(labels, np.ones(len(labels)))
+    first = candidates.terms(np.arange(3))
+    rows.embed(first, np.eye(3)[:, :2] + 0.3)
+    rows.refresh(training_lists(labels, 4, "common"), 3)
+    rows.weigh(bag)
+    return candidates
+
+
+@pytest.mark.parametrize("room", ["all", "none"])
+def test_every_operation_agrees_with_the_oracle(room: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On terms of one column and of two, whether their columns are kept or made anew."""
+    monkeypatch.setattr(torch_rows, "WORK", 2**9)
+    rng = np.random.default_rng(2)
+    Xt, labels, bag = rng.normal(size=(6, 200)), np.arange(200) % 2, rng.random(200) < 0.5
+    engine = TorchEngine(device="cpu")
+    if room == "none":
+        monkeypatch.setattr(engine, "room", lambda rows: 0)
+    both = [e.rows(Xt) for e in (engine, NUMPY)]
+    candidates = [weighed(rows, labels, bag) for rows in both]
+    every = [c.terms(np.arange(len(c))) for c in candidates]
+    assert np.allclose(every[0].moments, every[1].moments, rtol=1e-12)
+    some, V = np.array([1, 5, 6, 8]), rng.normal(size=(4, 3))
+
+    def same(of: Any, rtol: float = 1e-9) -> None:
+        found, expected = (np.asarray(of(*pair)) for pair in zip(both, every))
+        assert np.allclose(found, expected, rtol=rtol, atol=1e-10 * np.abs(expected).max())
+
+    same(lambda rows, terms: rows.matrix(terms))
+    same(lambda rows, terms: rows.diagonal(terms))
+    same(lambda rows, terms: rows.image(terms[some], V, terms))
+    same(lambda rows, terms: rows.image(terms[some], V, terms[np.array([0, 7, 9])]))
+    same(lambda rows, terms: rows.share_sums(terms[some], V))
+    for rows, terms in zip(both, every):
+        rows.lines = rows.line(terms[some], V[:, 0])  # type: ignore[attr-defined]
+    same(lambda rows, _: [rows.lines.slope, rows.lines.total, rows.lines.one_sided])
+    for rows in both:
+        rows.take(0.3)
+    same(lambda rows, _: rows.loss())
+    assert both[0].two_valued().tolist() == both[1].two_valued().tolist()
+
+
+# --- fits
+
+
+def options(max_features: Any, n_nonzero: int, gate: float | None) -> LearningOptions:
+    boosting = BoostingOptions(60, 20, n_nonzero, 0.1, 0.5, max_features, 5, gate, 0)
+    return LearningOptions(boosting, 2, "auto", None, 0.0, True, "zero")
+
+
+def table(name: str) -> tuple[Array, Array]:
+    if name == "madelon":
+        if not os.environ.get("METRICBOOST_DATA"):
+            pytest.skip("needs METRICBOOST_DATA")
+        data = fetch_madelon()
+        return data.data[:800], (data.target[:800] == data.target.max()).astype(np.intp)
+    make = {"rings": make_double_ring, "xor": make_xor}[name]
+    X, y = make(400, 100, random_state=0)[:2]
+    return X, (y == y.max()).astype(np.intp)
+
+
+def learned(name: str, engine: Any, settings: LearningOptions) -> Learned:
+    X, labels = table(name)
+    return learn(X, labels, np.ones(len(labels)), engine, settings)
+
+
+@pytest.mark.parametrize("mode", ["panels", "matrix-free"])
+@pytest.mark.parametrize("name", ["rings", "xor", "madelon"])
+def test_fifty_steps_are_those_of_the_oracle(name: str, mode: str) -> None:
+    """The same terms, weights to 1e-6, in float64; float32 keeps the same terms here too."""
+    settings = options("sqrt", 3, None) if mode == "panels" else options(None, 10, 0.0)
+    expected = learned(name, get_engine("native"), settings).path
+    assert len(expected) >= 50
+    for dtype, rtol in ((torch.float64, 1e-9), (torch.float32, 1e-4)):
+        found = learned(name, TorchEngine(device="cpu", dtype=dtype), settings).path
+        assert [s.support.tolist() for s in found.steps] == [
+            s.support.tolist() for s in expected.steps
+        ]
+        weights = [[s.weight for s in path.steps] for path in (found, expected)]
+        assert np.allclose(*weights, rtol=rtol, atol=0)
+
+
+def test_a_fit_repeats_bit_for_bit() -> None:
+    settings = options(None, 10, 0.0)
+    first, second = (learned("rings", TorchEngine(device="cpu"), settings) for _ in range(2))
+    assert np.array_equal(first.factor.matrix, second.factor.matrix)
+    assert [s.loss for s in first.path.steps] == [s.loss for s in second.path.steps]
+
+
+def test_many_rows_give_a_rough_diagonal(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("host", "torch_rows"):
+        monkeypatch.setattr(f"metricboost.engines.{module}.MARGIN_ROWS", 100)
+    settings = replace(options(None, 6, 0.0), screen_pairs=0)
+    expected = learned("rings", NUMPY, settings).path
+    found = learned("rings", TorchEngine(device="cpu"), settings).path
+    assert [s.support.tolist() for s in found.steps] == [s.support.tolist() for s in expected.steps]
+
+
+# --- what users touch
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_estimators_agree_with_the_native_engine(classes: int) -> None:
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(240, 12))
+    y = np.digitize(
+        X[:, 0] * X[:, 1], np.quantile(X[:, 0] * X[:, 1], np.arange(1, classes) / classes)
+    )
+    X[rng.random(X.shape) < 0.02] = np.nan
+    settings: dict[str, Any] = {"n_averaged": 3, "random_state": 0, "missing": "impute"}
+    models = [
+        SDistClassifier(engine=engine, device="cpu" if engine == "torch" else "auto", **settings)
+        for engine in ("torch", "native")
+    ]
+    found, expected = (model.fit(X, y) for model in models)
+    assert found.metric_.columns == expected.metric_.columns
+    assert np.allclose(found.transform(X), expected.transform(X), rtol=1e-8, atol=1e-10)
+    assert np.array_equal(found.predict(X), expected.predict(X))
+    assert np.array_equal(found.kneighbors(X, 4)[1], expected.kneighbors(X, 4)[1])
+
+
+def test_transform_takes_plain_metrics_and_shares() -> None:
+    X, y = make_double_ring(120, 10, random_state=0)[:2]
+    model = SDist(engine="torch", start_share=0.3, random_state=0).fit(X, y)
+    assert np.allclose(model.transform(X), model.metric_.transform(X), rtol=1e-12, atol=1e-12)
+
+
+def test_a_search_over_parameters_runs_on_it() -> None:
+    X, y = make_xor(100, 8, random_state=0)[:2]
+    model = SDistClassifierCV(
+        SDistClassifier(engine="torch", max_iter=10), n_jobs=2, random_state=0
+    )
+    assert model.fit(X, y).score(X, y) > 0.6
+
+
+def test_too_little_memory_says_how_much_is_needed() -> None:
+    with pytest.raises(DeviceMemoryError, match=r"1000 x 50 needs 0\.4 MB on cpu.*n_neighbors"):
+        TorchEngine(device="cpu", memory=10_000).rows(np.zeros((50, 1000)))
+
+
+def test_too_little_memory_for_the_graph_is_named() -> None:
+    X, y = make_double_ring(300, 5, random_state=0)[:2]
+    rows = TorchEngine(device="cpu", memory=100_000).rows(np.ascontiguousarray(X.T))
+    rows.begin(np.asarray(y == y.max(), dtype=np.intp), np.ones(300))
+    with pytest.raises(DeviceMemoryError, match=r"graph of 300 rows with 40 neighbours each needs"):
+        rows.refresh(training_lists(np.arange(300) % 2, 20, "common"), 0)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_gpu_that_is_not_there_is_named() -> None:
+    with pytest.raises(ValueError, match=r"torch\.cuda\.is_available"):
+        get_engine("torch", device="cuda")
+
+
+def test_without_torch_the_extra_is_named() -> None:
+    code = (
+        "import sys\n"
+        "class NoTorch:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'torch': raise ImportError(name)\n"
+        "sys.meta_path.insert(0, NoTorch())\n"
+        "from metricboost.engines import get_engine\n"
+        "try:\n    get_engine('torch')\nexcept ImportError as error:\n    print(error)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "metricboost[gpu]" in run.stdout
