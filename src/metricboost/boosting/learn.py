@@ -84,8 +84,28 @@ def learn(
     table = engine.rows(Xt, len(scaling.plain))
     candidates = Candidates(table, options.max_degree, options.max_candidates)
     start = start_factor(candidates, scaling, options.init)
-    screening = _screened(candidates, Xt, labels, options, engine.threads)
+    screening = None
+    if screens(options):
+        n_pairs, budget, margin = screening_limits(len(Xt), labels, options)
+        screening = screen_pairs(
+            Xt.T, labels, n_pairs, budget, margin=margin, threads=engine.threads
+        )
+        candidates.add_useful(screening.pairs)
     path = boost(candidates, labels, sample_weight, start, options.boosting, watch)
+    learned = finished(path, candidates, scaling, screening, options)
+    if learned.best_iter > 0 and options.prune is not None:
+        return pruned(learned, X, rows, labels, engine, options.prune)
+    return learned
+
+
+def finished(
+    path: Path,
+    candidates: Candidates,
+    scaling: Scaling,
+    screening: Screening | None,
+    options: LearningOptions,
+) -> Learned:
+    """The metric at the best step of a path, over the columns of the whole table."""
     path, terms, moments = _in_original_columns(path, candidates, scaling)
     best = best_step(path, options.complexity_penalty)
     factor = path.factor(best)
@@ -93,10 +113,7 @@ def learn(
         terms = [(int(column),) for column in scaling.plain]
         moments = np.tile([0.0, 1.0], (len(terms), 1))
         factor = Factor.identity(len(terms))
-    learned = Learned(path, terms, moments, scaling, screening, best, factor)
-    if best > 0 and options.prune is not None:
-        return _pruned(learned, X, rows, labels, engine, options.prune)
-    return learned
+    return Learned(path, terms, moments, scaling, screening, best, factor)
 
 
 def table_scaling(X: Data, options: LearningOptions, rows: Index | None = None) -> Scaling:
@@ -105,25 +122,18 @@ def table_scaling(X: Data, options: LearningOptions, rows: Index | None = None) 
     return start_scaling(scaling, options.init)
 
 
-def _screened(
-    candidates: Candidates, Xt: Float, labels: Index, options: LearningOptions, threads: int
-) -> Screening | None:
-    """Make the screened pairs candidates; by default as many at most as there are columns."""
-    if options.max_degree == 1 or options.screen_pairs == 0:
-        return None
+def screens(options: LearningOptions) -> bool:
+    return options.max_degree > 1 and options.screen_pairs != 0
+
+
+def screening_limits(
+    n_columns: int, labels: Index, options: LearningOptions
+) -> tuple[int, float, float]:
+    """The most pairs, by default as many as there are columns; the budget; the margin."""
     auto = options.screen_pairs == "auto"
-    n_pairs = candidates.n_columns if auto else int(options.screen_pairs)
+    n_pairs = n_columns if auto else int(options.screen_pairs)
     gated = options.boosting.oob_gate is not None and labels.max() == 1
-    screening = screen_pairs(
-        Xt.T,
-        labels,
-        n_pairs,
-        BUDGET if auto else np.inf,
-        margin=MARGIN_BEFORE_GATE if gated else MARGIN,
-        threads=threads,
-    )
-    candidates.add_useful(screening.pairs)
-    return screening
+    return n_pairs, BUDGET if auto else np.inf, MARGIN_BEFORE_GATE if gated else MARGIN
 
 
 def _in_original_columns(
@@ -142,7 +152,7 @@ def _renumbered(step: Step, used: Index) -> Step:
     return replace(step, support=np.searchsorted(used, step.support))
 
 
-def _pruned(
+def pruned(
     learned: Learned,
     X: Data,
     rows: Index | None,
@@ -155,8 +165,8 @@ def _pruned(
         return replace(learned, factor=keep_only(factor, terms, heaviest(factor, terms, prune)))
     from_start = {column for t in path.start.index for column in terms[t]}
     kept = recurring(path.steps[: learned.best_iter], terms) | from_start
-    pruned = keep_only(factor, terms, kept)
-    if len(pruned.index) == len(factor.index):
+    smaller = keep_only(factor, terms, kept)
+    if len(smaller.index) == len(factor.index):
         return learned
-    before, after = (learned.metric(f, None).embedded(X, rows) for f in (factor, pruned))
-    return learned if harms(engine, before, after, labels) else replace(learned, factor=pruned)
+    before, after = (learned.metric(f, None).embedded(X, rows) for f in (factor, smaller))
+    return learned if harms(engine, before, after, labels) else replace(learned, factor=smaller)

@@ -81,7 +81,7 @@ def screen_pairs(
     The noise reaches up to ``sqrt(2 log(p(p+1))) + margin``, where no threshold is given. Threads
     share the blocks; BLAS should have one in each.
     """
-    groups = _screened_classes(labels)
+    groups = screened_classes(labels)
     columns = np.arange(X.shape[1])
     if X.shape[0] * X.shape[1] ** 2 > budget:
         columns = _best_columns(X, groups, int(np.sqrt(budget / X.shape[0])))
@@ -99,7 +99,20 @@ def screen_pairs(
     return Screening(terms, [-s for s, _, _ in best], p)
 
 
-def _screened_classes(labels: Index) -> list[Index]:
+def pairs_of_moments(
+    means: Float, errors: Float, counts: list[int], columns: Index, n_pairs: int, margin: float
+) -> Screening:
+    """The best pairs, from the moments of all products in every class (K x p x p)."""
+    p = len(columns)
+    bar = _as_rare(float(np.sqrt(2 * np.log(p * (p + 1)))) + margin, len(counts))
+    score = _known_separation(means, errors, counts)
+    a, b = _places(score > bar, slice(0, p), slice(0, p))
+    best = heapq.nsmallest(n_pairs, ((-s, i, j) for s, i, j in _rows(score[a, b], a, b)))
+    terms: list[Term] = [(int(columns[i]), int(columns[j])) for _, i, j in best]
+    return Screening(terms, [-s for s, _, _ in best], p)
+
+
+def screened_classes(labels: Index) -> list[Index]:
     """Rows of the classes that have enough of them; of all where fewer than two have."""
     groups = members(labels)
     large = [group for group in groups if len(group) >= FEW_ROWS]

@@ -1,6 +1,14 @@
-"""Where arrays live and the few hot kernels: ``numpy`` (the oracle) and ``native`` (C++)."""
+"""Where rows live: ``numpy`` (the oracle), ``native`` (C++) and ``torch`` (a GPU)."""
 
-from .base import Engine, NeighborGraph, NeighborLists
+from .base import Engine, HostEngine, NeighborGraph, NeighborLists
 from .choice import ENGINES, get_engine, native_available
 
-__all__ = ["ENGINES", "Engine", "NeighborGraph", "NeighborLists", "get_engine", "native_available"]
+__all__ = [
+    "ENGINES",
+    "Engine",
+    "HostEngine",
+    "NeighborGraph",
+    "NeighborLists",
+    "get_engine",
+    "native_available",
+]

@@ -48,9 +48,11 @@ def approximate_available() -> bool:
 
 
 def approximate_by_class(
-    engine: Engine, z: Float, classes: Index, lists: NeighborLists
+    engine: Engine, z: Float, classes: Index, lists: NeighborLists, own: Index | None = None
 ) -> tuple[Rows, float] | None:
     """As ``Engine.nearest_by_class``, without distances, and the recall; None where exact is best.
+
+    Of all rows, or of some, whose numbers are given.
 
     The recall is the share of a sample's neighbours, of all lists together, that are as near as
     the true ones.
@@ -65,7 +67,7 @@ def approximate_by_class(
             return None
         search = _ListSearch(engine, z, turned, classes, lists)
         recall = search.tune()
-        return None if recall < RECALL else (search.all_rows(), recall)
+        return None if recall < RECALL else (search.rows(own), recall)
     finally:
         faiss.omp_set_num_threads(before)
 
@@ -112,14 +114,16 @@ class _ListSearch:
         ]
         return float(np.hstack(near).mean())
 
-    def all_rows(self) -> Rows:
-        found = np.empty((len(self._z), self._lists.width), dtype=np.int32)
-        for start in range(0, len(self._z), BLOCK):
-            rows = np.arange(start, min(start + BLOCK, len(self._z)))
-            found[rows] = self._lists_of(rows, self._roughly)[0]
+    def rows(self, own: Index | None) -> Rows:
+        """The neighbours of all rows, or of some."""
+        own = np.arange(len(self._z)) if own is None else own
+        found = np.empty((len(own), self._lists.width), dtype=np.int32)
+        for start in range(0, len(own), BLOCK):
+            part = slice(start, start + BLOCK)
+            found[part] = self._lists_of(own[part], self._roughly)[0]
         short = np.flatnonzero((found < 0).any(axis=1))  # so few rows in the lists looked at
         if len(short):
-            found[short] = self._lists_of(short, self._exactly)[0]
+            found[short] = self._lists_of(own[short], self._exactly)[0]
         return found
 
     def _lists_of(self, rows: Index, search: Search) -> tuple[Rows, Float]:
@@ -156,12 +160,8 @@ class _ListSearch:
         own = bool(self._classes[rows[0]] == c)
         places, far = search(rows, c, min(size + own, len(members)))
         near = np.where(places >= 0, members[places], -1)
-        if own:  # without the row itself, or else the farthest
-            itself = near == rows[:, None]
-            last = near.shape[1] - 1
-            skipped = np.where(itself.any(axis=1), itself.argmax(axis=1), last)
-            kept = np.arange(last) + (np.arange(last) >= skipped[:, None])
-            near, far = np.take_along_axis(near, kept, 1), np.take_along_axis(far, kept, 1)
+        if own:
+            near, far = without_itself(near, far, rows)
         return near, np.where(near >= 0, far, np.inf)
 
     def _exactly(self, rows: Index, c: int, k: int) -> tuple[Index, npt.NDArray[Any]]:
@@ -171,6 +171,17 @@ class _ListSearch:
     def _roughly(self, rows: Index, c: int, k: int) -> tuple[Index, npt.NDArray[Any]]:
         squared, places = self._indexes[c].search(self._turned[rows], k)
         return places, squared
+
+
+def without_itself(
+    near: Index, far: npt.NDArray[Any], rows: Index
+) -> tuple[Index, npt.NDArray[Any]]:
+    """Neighbours without the row itself, or else without the farthest."""
+    itself = near == rows[:, None]
+    last = near.shape[1] - 1
+    skipped = np.where(itself.any(axis=1), itself.argmax(axis=1), last)
+    kept = np.arange(last) + (np.arange(last) >= skipped[:, None])
+    return np.take_along_axis(near, kept, 1), np.take_along_axis(far, kept, 1)
 
 
 def _turned(z: Float) -> npt.NDArray[np.float32]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._typing import Float, Index, Rows
-from .approximate import approximate_by_class
+from .approximate import approximate_by_class, without_itself
 from .base import Engine, NeighborLists
 
 
@@ -44,3 +44,33 @@ def neighborhoods(
     rows, recall = found
     k_same = lists.sizes[0]
     return Neighborhoods(rows[:, :k_same].copy(), rows[:, k_same:].copy(), recall)
+
+
+def exact_of_rows(
+    engine: Engine,
+    place: Float,
+    labels: Index,
+    lists: NeighborLists,
+    own: Index,
+    z: Float | None = None,
+    numbers: Index | None = None,
+) -> Rows:
+    """As ``Engine.nearest_by_class``, of some rows: by number, and where they lie if not in place.
+
+    ``numbers`` are those of the rows in place, sorted, where they are not all.
+    """
+    z = place[own] if z is None else z
+    numbers = np.arange(len(place)) if numbers is None else numbers
+    found = np.empty((len(own), lists.width), dtype=np.int32)
+    for c in np.unique(labels[own]):
+        here = np.flatnonzero(labels[own] == c)
+        ends = np.cumsum(lists.sizes)
+        for number, (size, end) in enumerate(zip(lists.sizes, ends)):
+            among = np.flatnonzero((lists.slots[c] == number)[labels[numbers]])
+            own_class = lists.slots[c, c] == number
+            near, far = engine.nearest(z[here], place[among], size + own_class)
+            rows = numbers[among][near]
+            if own_class:
+                rows, _ = without_itself(rows, far, own[here])
+            found[np.ix_(here, np.arange(end - size, end))] = rows
+    return found

@@ -222,12 +222,12 @@ def cross_fit(
     smallest = int(np.bincount(labels).min())
     n_folds = min(n_averaged, smallest) if smallest > 2 else 1
     if n_folds > 1:
-        split = _split(labels, n_folds, options.boosting.seed)
+        split = split_rows(labels, n_folds, options.boosting.seed)
         if not all(len(table_scaling(X, options, kept).kept) for kept, _ in split):
             n_folds = 1  # without some fold's rows nothing varies
     if n_folds == 1:
         learned = learn(X, labels, weight, engine, options, watch(0, 1) if watch else None)
-        split = _split(labels, min(READOUT_FOLDS, smallest), options.boosting.seed)
+        split = split_rows(labels, min(READOUT_FOLDS, smallest), options.boosting.seed)
         folds = [Fold(learned, kept, out) for kept, out in split]
         return over_folds(X, labels, weight, engine, options, folds)
     watches = [watch(j, n_folds) if watch and n_jobs == 1 else None for j in range(n_folds)]
@@ -248,7 +248,7 @@ def over_folds(
     return CrossFit(X, labels, weight, n_classes, engine, folds, table_scaling(X, options))
 
 
-def _split(labels: Index, n_folds: int, seed: int) -> list[tuple[Index, Index]]:
+def split_rows(labels: Index, n_folds: int, seed: int) -> list[tuple[Index, Index]]:
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
     return list(folds.split(np.zeros((len(labels), 1)), labels))
 
@@ -267,11 +267,21 @@ def learn_fold(
 
     Nothing is pruned here: what recurs in the other fits says more than what recurs in one.
     """
-    own = weight[rows] * (len(rows) / weight[rows].sum())
-    seed = int(np.random.SeedSequence((options.boosting.seed, fold)).generate_state(1)[0])
-    options = replace(options, prune=None, boosting=replace(options.boosting, seed=seed))
+    own, options = fold_weights(weight, rows), fold_options(options, fold)
     with one_blas_thread():  # also in a worker process
         return learn(X, labels[rows], own, engine, options, watch, rows)
+
+
+def fold_weights(weight: Float, rows: Index) -> Float:
+    """Of some rows, with a mean of 1."""
+    own: Float = weight[rows] * (len(rows) / weight[rows].sum())
+    return own
+
+
+def fold_options(options: LearningOptions, fold: int) -> LearningOptions:
+    """A seed of its own, and no pruning."""
+    seed = int(np.random.SeedSequence((options.boosting.seed, fold)).generate_state(1)[0])
+    return replace(options, prune=None, boosting=replace(options.boosting, seed=seed))
 
 
 def _cut(fit: Learned, variant: Variant) -> Factor:

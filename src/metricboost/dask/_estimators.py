@@ -1,0 +1,288 @@
+"""``SDist`` and ``SDistClassifier`` for tables on a Dask cluster."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from dask.base import compute, is_dask_collection
+from distributed import Client, get_client
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from .. import SDist as LocalSDist
+from .. import SDistClassifier as LocalSDistClassifier
+from .._threads import one_blas_thread
+from .._typing import Index
+from ..boosting.learn import Learned, LearningOptions, pruned
+from ..boosting.start import start_scaling
+from ..engines import get_engine
+from ..estimators._options import Table
+from ..estimators._progress import ProgressLine
+from ..estimators._validation import check_classes, check_weights
+from ..estimators._workers import threads
+from ..selection.crossfit import (
+    READOUT_FOLDS,
+    CrossFit,
+    Fold,
+    fold_options,
+    fold_weights,
+    split_rows,
+)
+from ._learn import learn_distributed
+from ._table import Partitions
+
+#: What travels in every step; the rest does so at refreshes.
+OF_A_STEP = ("weights", "power iterations", "panel", "gate", "line")
+
+
+@dataclass(frozen=True)
+class _Elsewhere:
+    """Stands for a table that is not here."""
+
+    shape: tuple[int, int]
+
+
+class _Distributed:
+    """A fit whose rows stay on the workers; all that follows it is as for any table.
+
+    Of the table the client sees the labels and, once the metrics are learned, the columns that
+    they use.
+    """
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Learn the metric from a dask array or dataframe."""
+        if not is_dask_collection(X):
+            raise TypeError(
+                f"metricboost.dask takes dask arrays and dataframes, not {type(X).__name__}: "
+                f"metricboost.{type(self).__name__} is for tables in memory."
+            )
+        return super().fit(X, y, sample_weight)  # type: ignore[misc]
+
+    def _prepared(self: Any, X: Any, y: Any, sample_weight: Any) -> Table:
+        self._refuse_what_needs_all_columns()
+        self._partitions = Partitions.of(self._client(), X)
+        self._set_features(X)
+        y, sample_weight = (np.asarray(v) if v is not None else None for v in
+                            compute(y, sample_weight, scheduler=self._client()))  # fmt: skip
+        n = self._partitions.n_rows
+        if y.ndim != 1 or len(y) != n:
+            raise ValueError(f"X has {n} rows and y has shape {y.shape}: y needs one label a row.")
+        if not self._partitions.all_finite():
+            raise ValueError("X has missing or infinite values: impute them first.")
+        check_classes(self, y)
+        rows, weight = check_weights(sample_weight, self.class_weight, y[:, None], y)
+        remark = " among the rows with a weight" if len(rows) < n else ""
+        self.classes_, labels = check_classes(self, y[rows], remark)
+        self.class_count_ = np.bincount(labels)
+        self._training_rows = rows
+        shape = len(rows), self._partitions.n_columns
+        return Table(_Elsewhere(shape), labels, weight, None, rows, n, y)
+
+    def _refuse_what_needs_all_columns(self: Any) -> None:
+        if self.start_share not in ("auto", 0, 0.0):
+            raise ValueError("start_share needs all columns of all rows: it must be 0 with Dask.")
+        if self.missing != "error":
+            raise ValueError('missing="impute" is not available with Dask: impute first.')
+
+    def _set_features(self: Any, X: Any) -> None:
+        self.n_features_in_ = self._partitions.n_columns
+        self.__dict__.pop("feature_names_in_", None)
+        if hasattr(X, "columns") and all(isinstance(name, str) for name in X.columns):
+            self.feature_names_in_ = np.asarray(X.columns, dtype=object)
+
+    def _cross_fit(self: Any, table: Table, options: LearningOptions) -> CrossFit:
+        smallest = int(np.bincount(table.labels).min())
+        n_folds = min(self.n_averaged, smallest) if smallest > 2 else 1
+        line = ProgressLine(options.boosting.max_iter) if self.verbose else None
+        seed, everything = options.boosting.seed, np.arange(len(table.labels))
+        if n_folds > 1:
+            split = split_rows(table.labels, n_folds, seed)
+            each = [(kept, fold_options(options, j)) for j, (kept, _) in enumerate(split)]
+        else:
+            split = split_rows(table.labels, min(READOUT_FOLDS, smallest), seed)
+            each = [(everything, options)]
+        fits: list[Learned] = []
+        self.exchanged_ = []
+        for j, (kept, own) in enumerate(each):
+            learned, exchanged = learn_distributed(
+                self._partitions, table.labels[kept], fold_weights(table.weight, kept), own,
+                table.rows[kept], None if line is None else line.fold(j, len(each)),
+            )  # fmt: skip
+            fits.append(learned)
+            self.exchanged_.append(exchanged)
+        if line is not None:
+            line.close([fit.path for fit in fits])
+            self._say_what_travelled(fits)
+        return self._with_columns(table, options, fits, split)
+
+    def _say_what_travelled(self: Any, fits: list[Learned]) -> None:
+        for number, (fit, exchanged) in enumerate(zip(fits, self.exchanged_), 1):
+            step = sum(exchanged.get(name, 0) for name in OF_A_STEP) / fit.path.n_attempts
+            rest = sum(n for name, n in exchanged.items() if name not in (*OF_A_STEP, "halo rows"))
+            sys.stderr.write(
+                f"fit {number}: {step / 1e6:.2f} MB between workers a step, {rest / 1e6:.2f} MB "
+                f"for neighbours; {exchanged['halo rows']} rows in halos\n"
+            )
+
+    def _with_columns(
+        self: Any,
+        table: Table,
+        options: LearningOptions,
+        fits: list[Learned],
+        split: list[tuple[Index, Index]],
+    ) -> CrossFit:
+        """The fits over the columns that they use: these come here, and no others."""
+        learned = [fit for fit in fits if fit.best_iter > 0]
+        if not learned:
+            raise ValueError(
+                "No step was accepted: the classes do not differ by more than noise, or there are "
+                "too few rows. Lower oob_gate to accept weaker evidence."
+            )
+        used = np.unique([j for fit in learned for term in fit.terms for j in term])
+        X = self._partitions.columns(used.astype(np.intp)).tocsr()[table.rows].tocsc()
+        engine = get_engine(self.engine, threads(self.n_jobs), self.device)
+        if len(fits) == 1 and options.prune is not None:
+            with one_blas_thread():
+                fits = [pruned(fits[0], X, None, table.labels, engine, options.prune)]
+        scaling = start_scaling(
+            self._partitions.scaling(table.rows, options.standardize, options.clip), options.init
+        )
+        folds = [Fold(fits[j % len(fits)], kept, out) for j, (kept, out) in enumerate(split)]
+        n_classes = int(table.labels.max()) + 1
+        return CrossFit(X, table.labels, table.weight, n_classes, engine, folds, scaling)
+
+    def _client(self: Any) -> Client:
+        return self.client if self.client is not None else get_client()
+
+    def to_local(self: Any) -> Any:
+        """The plain model, with nothing of the cluster in it."""
+        check_is_fitted(self)
+        parameters = {k: v for k, v in self.get_params(deep=False).items() if k != "client"}
+        local = self._local_class(**parameters)
+        local.__dict__.update(
+            {k: v for k, v in self.__dict__.items() if k not in ("client", "_partitions")}
+        )
+        return local
+
+    def _by_partitions(self: Any, X: Any, method: str, one_column: bool) -> Any:
+        """A method of the plain model on every partition of a dask collection, lazily."""
+        run = _Method(self.to_local(), method)
+        if not hasattr(X, "chunks"):
+            return X.map_partitions(run)
+        X = X.rechunk({1: -1})
+        like = run(np.zeros((1, X.shape[1])))
+        if one_column:
+            return X.map_blocks(run, drop_axis=1, dtype=like.dtype)
+        return X.map_blocks(run, chunks=(X.chunks[0], (like.shape[1],)), dtype=like.dtype)
+
+    def transform(self: Any, X: Any) -> Any:
+        """Embed rows; of a dask collection lazily, partition by partition."""
+        if is_dask_collection(X):
+            return self._by_partitions(X, "transform", False)
+        return super().transform(X)  # type: ignore[misc]
+
+    def __sklearn_clone__(self: Any) -> Any:
+        """The same parameters and the same client, which cannot be copied."""
+        parameters = self.get_params(deep=False)
+        client = parameters.pop("client")
+        copied = {name: clone(value, safe=False) for name, value in parameters.items()}
+        return type(self)(**copied, client=client)
+
+    def __getstate__(self: Any) -> dict[str, Any]:
+        """Without the client and what is on its workers."""
+        state = dict(super().__getstate__())  # type: ignore[misc]
+        state["client"] = None
+        state.pop("_partitions", None)
+        return state
+
+
+@dataclass(frozen=True)
+class _Method:
+    model: Any
+    name: str
+
+    def __call__(self, part: Any) -> Any:
+        return getattr(self.model, self.name)(part)
+
+
+def _with_client(local: type) -> Any:
+    """The parameters of the plain estimator, and the client."""
+    signature = inspect.signature(local.__init__)
+    client = inspect.Parameter("client", inspect.Parameter.KEYWORD_ONLY, default=None)
+    start_share = signature.parameters["start_share"].replace(default=0.0)
+    parameters = [
+        start_share if name == "start_share" else parameter
+        for name, parameter in signature.parameters.items()
+    ]
+
+    def __init__(self: Any, *args: Any, client: Client | None = None, **parameters: Any) -> None:
+        local.__init__(self, *args, **{"start_share": 0.0, **parameters})
+        self.client = client
+
+    __init__.__signature__ = signature.replace(parameters=[*parameters, client])  # type: ignore[attr-defined]
+    return __init__
+
+
+class SDist(_Distributed, LocalSDist):
+    """``metricboost.SDist`` for a table on a Dask cluster.
+
+    Partitions stay on their workers, each of which has one shard of the rows. In every step
+    projections of the rows that neighbours on other workers need travel, never rows of the table;
+    at a refresh the embedding does. The client sees the labels and, at the end, the columns
+    that the metrics use. A worker that is lost costs what it held, which is computed anew.
+
+    Parameters
+    ----------
+    client : distributed.Client, default=None
+        The cluster; the current client where it is None. It is not kept in pickles.
+    start_share : 0.0
+        No share of the plain metric: it would need all columns.
+
+    All other parameters are those of ``metricboost.SDist``; ``missing`` must be "error".
+
+    Attributes
+    ----------
+    exchanged_ : list of dict
+        For every fit the bytes that travelled between workers, by what for, and the rows in halos.
+
+    All others are those of ``metricboost.SDist``.
+    """
+
+    _local_class = LocalSDist
+    __init__ = _with_client(LocalSDist)
+
+
+class SDistClassifier(_Distributed, LocalSDistClassifier):
+    """``metricboost.SDistClassifier`` for a table on a Dask cluster.
+
+    As ``metricboost.dask.SDist``; the readout is chosen by the embedded rows, and classifies by
+    them, so they come to the client. Predictions for dask collections are lazy.
+
+    Parameters
+    ----------
+    client : distributed.Client, default=None
+        The cluster; the current client where it is None. It is not kept in pickles.
+    start_share : 0.0
+        No share of the plain metric: it would need all columns.
+
+    All other parameters are those of ``metricboost.SDistClassifier``.
+    """
+
+    _local_class = LocalSDistClassifier
+    __init__ = _with_client(LocalSDistClassifier)
+
+    def predict(self, X: Any) -> Any:
+        """The predicted class of every row; of a dask collection lazily."""
+        return (
+            self._by_partitions(X, "predict", True) if is_dask_collection(X) else super().predict(X)
+        )
+
+    def predict_proba(self, X: Any) -> Any:
+        """Probabilities of the classes; of a dask collection lazily."""
+        if is_dask_collection(X):
+            return self._by_partitions(X, "predict_proba", False)
+        return super().predict_proba(X)

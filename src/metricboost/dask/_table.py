@@ -1,0 +1,152 @@
+"""A table on the workers of a cluster: its partitions, where they are, and their rows' numbers."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+from scipy import sparse
+
+from .._typing import Float, Index
+from ..boosting.scaling import CONSTANT, Scaling
+from . import _shards
+from ._rows import DaskRows
+
+Future = Any
+
+
+@dataclass(frozen=True)
+class Partitions:
+    """Futures of arrays, and the numbers of their rows."""
+
+    client: Any
+    futures: list[Future]
+    rows: list[Index]
+    n_columns: int
+
+    @classmethod
+    def of(cls, client: Any, X: Any) -> Partitions:
+        """Of a dask array or dataframe; where its partitions are computed, they stay."""
+        if hasattr(X, "chunks"):
+            if X.ndim != 2:
+                raise ValueError(f"Expected 2D array, got an array of {X.ndim} dimensions.")
+            X = X.rechunk({1: -1})
+            n_columns = int(X.shape[1])
+        else:
+            n_columns = len(X.columns)
+        delayed = np.ravel(X.to_delayed()).tolist()
+        parts = client.compute(delayed)
+        name = uuid4().hex[:8]
+        arrays = [
+            client.submit(_as_array, part, key=f"rows-{name}-{i}", pure=False)
+            for i, part in enumerate(parts)
+        ]
+        sizes = client.gather([client.submit(len, part, pure=False) for part in arrays])
+        ends = np.cumsum([0, *sizes])
+        rows = [np.arange(a, b) for a, b in pairwise(ends)]
+        full = [i for i, own in enumerate(rows) if len(own)]
+        return cls(client, [arrays[i] for i in full], [rows[i] for i in full], n_columns)
+
+    @property
+    def n_rows(self) -> int:
+        return sum(len(own) for own in self.rows)
+
+    def by_worker(self) -> list[list[int]]:
+        """The numbers of the partitions that each worker has, in order of the first."""
+        where = self.client.who_has(self.futures)
+        groups: dict[str, list[int]] = defaultdict(list)
+        for number, future in enumerate(self.futures):
+            holders = sorted(where.get(future.key) or ("",))
+            groups[holders[0]].append(number)
+        return sorted(groups.values())
+
+    def all_finite(self) -> bool:
+        return all(self.client.gather(self.client.map(_finite, self.futures, pure=False)))
+
+    def scaling(self, kept: Index, standardize: bool, clip: float | None) -> Scaling:
+        """As ``Scaling.of``: two passes, so that nothing overflows."""
+        at = [np.flatnonzero(np.isin(own, kept, assume_unique=True)) for own in self.rows]
+        ends = self._gathered(_ends, at)
+        low, high = np.min([e[0] for e in ends], axis=0), np.max([e[1] for e in ends], axis=0)
+        size = np.maximum(np.abs(low), np.abs(high))
+        safe = np.where(size > 0, size, 1.0)
+        parts = np.stack(self._gathered(_unit_moments, at, safe))
+        counts, means, deviations = parts[:, 0], parts[:, 1], parts[:, 2]
+        n = counts.sum(axis=0)
+        mean = (counts * means).sum(axis=0) / n
+        deviation = np.sqrt((deviations + counts * (means - mean) ** 2).sum(axis=0) / n)
+        varies = (deviation > CONSTANT) & (high > low)
+        if not standardize:
+            return Scaling(np.zeros(len(mean)), np.ones(len(mean)), np.flatnonzero(varies))
+        scale = np.where(varies, deviation * safe, 1.0)
+        return Scaling(mean * safe, scale, np.flatnonzero(varies), clip)
+
+    def _gathered(self, task: Any, at: Sequence[Index], *args: Any) -> list[Any]:
+        futures = [
+            self.client.submit(task, part, own, *args, pure=False)
+            for part, own in zip(self.futures, at)
+            if len(own)
+        ]
+        results: list[Any] = self.client.gather(futures)
+        return results
+
+    def shards(self, kept: Index, scaling: Scaling) -> DaskRows:
+        """The rows of a fit: one shard for every worker that has some of them."""
+        name, shards, numbers = uuid4().hex[:8], [], []
+        for group in self.by_worker():
+            rows = np.concatenate([self.rows[i] for i in group])
+            places = np.flatnonzero(np.isin(rows, kept, assume_unique=True))
+            if not len(places):
+                continue
+            own = np.searchsorted(kept, rows[places])
+            key = f"shard-{name}-{len(shards)}"
+            parts = [self.futures[i] for i in group]
+            shards.append(
+                self.client.submit(
+                    _shards.make_shard, parts, own, places, scaling, key=key, pure=False
+                )
+            )
+            numbers.append(own)
+        return DaskRows(self.client, shards, numbers, len(scaling.kept), len(scaling.plain), name)
+
+    def columns(self, used: Index) -> sparse.csc_matrix:
+        """Some columns of all rows, here: the others are empty."""
+        values = np.concatenate(
+            self.client.gather(
+                [self.client.submit(_taken, p, used, pure=False) for p in self.futures]
+            )
+        )
+        n, counts = self.n_rows, np.zeros(self.n_columns, dtype=np.int64)
+        counts[used] = n
+        indices = np.tile(np.arange(n, dtype=np.int32), len(used))
+        starts = np.concatenate([[0], np.cumsum(counts)])
+        shape = n, self.n_columns
+        return sparse.csc_matrix((values.ravel(order="F"), indices, starts), shape=shape)
+
+
+def _as_array(part: Any) -> Any:
+    array = np.asarray(part)
+    return array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
+
+
+def _finite(part: Any) -> bool:
+    return bool(np.isfinite(part).all())
+
+
+def _ends(part: Any, at: Index) -> tuple[Float, Float]:
+    return part[at].min(axis=0).astype(float), part[at].max(axis=0).astype(float)
+
+
+def _unit_moments(part: Any, at: Index, safe: Float) -> Float:
+    unit = part[at] / safe
+    mean = unit.mean(axis=0)
+    return np.stack([np.full(len(mean), float(len(at))), mean, ((unit - mean) ** 2).sum(axis=0)])
+
+
+def _taken(part: Any, used: Index) -> Float:
+    return np.asarray(part[:, used], dtype=np.float64)
