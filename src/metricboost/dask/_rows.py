@@ -236,7 +236,8 @@ class DaskRows(TrainingRows):
     def matrix(self, terms: Terms) -> Float:
         every = np.eye(len(terms))
         phi = self._projected(terms, every, self._narrow)
-        parts = self._across("panel", _shards.panel, phi, self._width(every), self._edges)
+        given = self._graphs, self._weights, self._edges
+        parts = self._across("panel", _shards.panel, phi, self._width(every), *given)
         A: Float = np.sum(self._results(parts), axis=0)
         return (A + A.T) / 2
 

@@ -7,6 +7,7 @@ they have in the whole table; a shard's own are first in its graph, and those th
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +23,8 @@ from ..engines.rows import Terms
 from ..engines.search import exact_of_rows
 
 Numbers = npt.NDArray[Any]
+#: Rows that a product of a panel takes at a time.
+BLOCK = 2**14
 
 
 def engine() -> HostEngine:
@@ -265,9 +268,10 @@ def weigh_edges(graph: Graph, own: Float, *halo: Float) -> tuple[Any, Any]:
     pair = []
     for column in u.T:
         values = graph.both.data * column[graph.sources]
-        pair.append(
-            sparse.csr_matrix((values, graph.both.indices, graph.both.indptr), graph.both.shape)
-        )
+        kept = values != 0
+        starts = np.concatenate([[0], np.cumsum(kept)])[graph.both.indptr]
+        edges = values[kept], graph.both.indices[kept], starts
+        pair.append(sparse.csr_matrix(edges, graph.both.shape))
     return pair[0], pair[1]
 
 
@@ -286,10 +290,26 @@ def pull_back(
     return engine().pull_back(shard.Xt, over.factors, over.moments, y)
 
 
-def panel(edges: tuple[Any, Any], own: Numbers, *halo: Numbers) -> Float:
-    """The shard's part of ``Phi^T L Phi``."""
-    phi = received(own, list(halo)).astype(np.float64, copy=False)
-    return phi[: len(own)].T @ _laplacian(edges[0], phi, len(own))
+def panel(graph: Graph, u: Float, edges: tuple[Any, Any], own: Numbers, *halo: Numbers) -> Float:
+    """The shard's part of ``Phi^T L Phi``: ``Phi' diag(deg) Phi - P - P'``.
+
+    P is from the edges that start in the bag alone.
+    """
+    phi = received(own, list(halo))
+    degree, start = np.asarray(edges[0].sum(axis=1)), graph.own.astype(phi.dtype)
+    A = np.zeros((own.shape[1], own.shape[1]))
+    for rows in slices_of(np.arange(len(own))):
+        part = own[rows].astype(np.float64)
+        A += part.T @ (degree[rows] * part)
+    for rows in slices_of(np.flatnonzero(u[:, 0])):
+        P = (own[rows] * u[rows, :1]).T @ (start[rows] @ phi).astype(np.float64)
+        A -= P + P.T
+    return A
+
+
+def slices_of(rows: Index) -> Iterator[Index]:
+    """Some rows at a time."""
+    return iter(np.split(rows, range(BLOCK, len(rows), BLOCK)))
 
 
 def shares(edges: tuple[Any, Any], own: Numbers, *halo: Numbers) -> Float:

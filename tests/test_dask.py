@@ -1,0 +1,208 @@
+"""Fits on a Dask cluster of processes: the same model as in memory, whatever the partitions."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from sklearn.base import clone
+
+import metricboost
+from metricboost.boosting import BoostingOptions, LearningOptions, learn
+from metricboost.datasets import fetch_madelon, make_double_ring, make_xor
+from metricboost.engines import get_engine
+
+distributed = pytest.importorskip("distributed")
+da = pytest.importorskip("dask.array")
+from metricboost.dask import SDist, SDistClassifier  # noqa: E402
+from metricboost.dask import _rows as dask_rows  # noqa: E402
+from metricboost.dask._learn import learn_distributed  # noqa: E402
+from metricboost.dask._table import Partitions  # noqa: E402
+
+Array = npt.NDArray[Any]
+
+
+@pytest.fixture(scope="module")
+def clients() -> Iterator[dict[int, Any]]:
+    """Clusters of one, two and four processes."""
+    opened: dict[int, Any] = {}
+    clusters = []
+    for workers in (1, 2, 4):
+        cluster = distributed.LocalCluster(
+            n_workers=workers, threads_per_worker=1, processes=True, memory_limit=0,
+            dashboard_address=None, silence_logs=50,
+        )  # fmt: skip
+        clusters.append(cluster)
+        opened[workers] = distributed.Client(cluster)
+    yield opened
+    for workers, cluster in zip(opened, clusters):
+        opened[workers].close()
+        cluster.close()
+
+
+@pytest.fixture
+def client(clients: dict[int, Any]) -> Any:
+    return clients[2]
+
+
+def options(mode: str, attempts: int) -> LearningOptions:
+    panels = mode == "panels"
+    boosting = BoostingOptions(
+        attempts, 10, 3 if panels else 8, 0.1, 0.5, "sqrt" if panels else None, 8,
+        None if panels else 0.0, 0,
+    )  # fmt: skip
+    return LearningOptions(boosting, 2, "auto", None, 0.0, True, "zero")
+
+
+def table(name: str) -> tuple[Array, Array]:
+    if name == "madelon":
+        if not os.environ.get("METRICBOOST_DATA"):
+            pytest.skip("needs METRICBOOST_DATA")
+        data = fetch_madelon()
+        X, y = data.data[:300, :120], data.target[:300]
+    else:
+        X, y = {"rings": make_double_ring, "xor": make_xor}[name](240, 80, random_state=0)[:2]
+    return X, (y == y.max()).astype(np.intp)
+
+
+@pytest.mark.parametrize(
+    ("name", "mode", "workers", "partitions"),
+    [
+        ("rings", "panels", 1, 1),
+        ("rings", "matrix-free", 2, 3),
+        ("xor", "panels", 4, 16),
+        ("madelon", "matrix-free", 1, 4),
+        ("madelon", "panels", 2, 8),
+    ],
+)
+def test_the_steps_are_those_of_the_oracle(
+    clients: dict[int, Any], name: str, mode: str, workers: int, partitions: int
+) -> None:
+    X, labels = table(name)
+    settings = options(mode, 15)
+    expected = learn(X, labels, np.ones(len(X)), get_engine("numpy"), settings)
+    chunks = (-(-len(X) // partitions), X.shape[1])
+    parts = Partitions.of(clients[workers], da.from_array(X, chunks=chunks))
+    assert len(parts.by_worker()) == min(workers, partitions)
+    found, _ = learn_distributed(parts, labels, np.ones(len(X)), settings, np.arange(len(X)))
+    assert len(expected.path) >= 12
+    supports = [[s.support.tolist() for s in fit.path.steps] for fit in (found, expected)]
+    assert supports[0] == supports[1]
+    weights = [[s.weight for s in fit.path.steps] for fit in (found, expected)]
+    assert np.allclose(*weights, rtol=1e-9, atol=0)
+    if found.screening is not None and expected.screening is not None:
+        assert found.screening.pairs == expected.screening.pairs
+
+
+@pytest.mark.parametrize("frames", [False, True])
+def test_a_classifier_is_the_one_of_memory(client: Any, frames: bool) -> None:
+    """Three classes, weights, several fits; dataframes carry their names."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(180, 8))
+    y = np.array(["a", "b", "c"])[np.digitize(X[:, 0] * X[:, 1], [-0.3, 0.3])]
+    settings: dict[str, Any] = {
+        "n_averaged": 2, "max_iter": 8, "random_state": 0, "class_weight": "balanced",
+        "start_share": 0.0, "oob_gate": 0.5,
+    }  # fmt: skip
+    expected = metricboost.SDistClassifier(**settings).fit(X, y)
+    dX, dy = da.from_array(X, chunks=(50, 8)), da.from_array(y, chunks=50)
+    if frames:
+        pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+        names = [f"c{j}" for j in range(8)]
+        dX = dd.from_pandas(pd.DataFrame(X, columns=names), npartitions=3)
+        dy = dd.from_pandas(pd.Series(y), npartitions=3)
+    found = SDistClassifier(client=client, **settings).fit(dX, dy)
+    assert found.metric_.columns == expected.metric_.columns
+    assert np.allclose(found.metric_.matrix(), expected.metric_.matrix(), rtol=1e-9, atol=1e-12)
+    assert found.oob_score_ == expected.oob_score_
+    if frames:
+        assert found.feature_names_in_.tolist() == names
+        assert np.array_equal(found.predict(dX).compute(), expected.predict(X))
+        return
+    assert np.array_equal(found.predict(dX).compute(), expected.predict(X))
+    assert np.allclose(found.predict_proba(dX).compute(), expected.predict_proba(X))
+    assert np.allclose(found.transform(dX).compute(), found.transform(X))
+    local = found.to_local()
+    assert type(local) is metricboost.SDistClassifier
+    assert np.array_equal(local.predict(X), expected.predict(X))
+    again = pickle.loads(pickle.dumps(found))
+    assert again.client is None
+    assert np.array_equal(again.predict(X), expected.predict(X))
+    assert clone(found).client is client
+
+
+def test_many_rows_travel_as_projections(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sample for the first search and for the diagonal, float32 on the way: the same terms."""
+    for name in ("PLAIN_ROWS", "MARGIN_ROWS", "NARROW_ROWS"):
+        monkeypatch.setattr(dask_rows, name, 200)
+    monkeypatch.setattr(dask_rows, "SAMPLED_ROWS", 150)
+    X, y = make_double_ring(600, 20, informative=2, random_state=0)[:2]
+    dX, dy = da.from_array(X, chunks=(120, 20)), da.from_array(y, chunks=120)
+    model = SDist(client=client, max_iter=12, n_averaged=1, random_state=0).fit(dX, dy)
+    informative = make_double_ring(600, 20, informative=2, random_state=0, return_info=True)[2]
+    assert set(informative.informative) <= {j for term in model.metric_.columns for j in term}
+    sent = model.exchanged_[0]
+    assert 0 < sent["halo rows"] <= 600
+    assert sent["power iterations"] + sent["panel"] > 0
+
+
+def test_a_worker_that_dies_costs_nothing_but_time(client: Any) -> None:
+    """Killed in the middle of a fit: the same steps."""
+    X, labels = table("rings")
+    settings = options("panels", 20)
+
+    def fitted(kill: bool) -> Any:
+        parts = Partitions.of(client, da.from_array(X, chunks=(60, 80)))
+
+        def watch(attempt: int, _: Any) -> None:
+            if kill and attempt == 11:
+                processes = client.run(os.getpid)
+                os.kill(sorted(processes.values())[0], signal.SIGKILL)
+
+        return learn_distributed(parts, labels, np.ones(240), settings, np.arange(240), watch)[0]
+
+    expected, found = fitted(False), fitted(True)
+    assert [s.support.tolist() for s in found.path.steps] == [
+        s.support.tolist() for s in expected.path.steps
+    ]
+    weights = [[s.weight for s in fit.path.steps] for fit in (found, expected)]
+    assert np.allclose(*weights, rtol=1e-9, atol=0)
+
+
+def test_what_cannot_be_done_is_said(client: Any) -> None:
+    X, y = make_xor(60, 4, random_state=0)[:2]
+    dX, dy = da.from_array(X, chunks=(30, 4)), da.from_array(y, chunks=30)
+    with pytest.raises(TypeError, match=r"metricboost\.SDist is for tables in memory"):
+        SDist(client=client).fit(X, y)
+    with pytest.raises(ValueError, match="start_share"):
+        SDist(client=client, start_share=0.5).fit(dX, dy)
+    with pytest.raises(ValueError, match="impute first"):
+        SDist(client=client, missing="impute").fit(dX, dy)
+    with pytest.raises(ValueError, match="one label a row"):
+        SDist(client=client).fit(dX, dy[:30])
+    with pytest.raises(ValueError, match="missing or infinite"):
+        SDist(client=client).fit(da.where(dX > 2, np.nan, dX), dy)
+    with pytest.raises(ValueError, match="No step was accepted"):
+        SDist(client=client, max_iter=2, oob_gate=1e9, n_averaged=1).fit(dX, dy)
+
+
+def test_without_dask_the_extra_is_named() -> None:
+    code = (
+        "import sys\n"
+        "class NoDask:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name in ('dask', 'distributed'): raise ImportError(name)\n"
+        "sys.meta_path.insert(0, NoDask())\n"
+        "import metricboost\n"
+        "try:\n    import metricboost.dask\nexcept ImportError as error:\n    print(error)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "metricboost[dask]" in run.stdout
