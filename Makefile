@@ -33,7 +33,7 @@ docs: $(DOCS_STAMP)
 
 $(STAMP): $(SOURCES)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --editable ".[dev]"
 	touch $(STAMP)
 
 $(DOCS_STAMP): $(SOURCES)

@@ -2,12 +2,10 @@
 
     python -m benchmarks.cluster 1000000 100            # 4 workers, 30 attempts, 2 refreshes
     python -m benchmarks.cluster 1000000 100 --kill     # again with a worker killed at some step
-    python -m benchmarks.cluster 400 100 --same         # 1, 2, 4 workers, 1 to 16 partitions
 
 The double ring spread over a tenth of the columns, made on the workers, 16 partitions. One fit,
 every step accepted, approximate neighbours, nothing pruned. The second run must give the same
-metric: the command says how far it is from the first. With ``--same`` 50 steps on the simulations
-and Madelon are held against those of the NumPy engine.
+metric: the command says how far it is from the first.
 """
 
 from __future__ import annotations
@@ -23,13 +21,8 @@ import dask.array as da
 import numpy as np
 from distributed import Client, LocalCluster
 
-from metricboost.boosting import BoostingOptions, LearningOptions, learn
 from metricboost.dask import SDist
 from metricboost.dask._estimators import OF_A_STEP
-from metricboost.dask._learn import learn_distributed
-from metricboost.dask._table import Partitions
-from metricboost.datasets import fetch_madelon, make_double_ring, make_xor
-from metricboost.engines import get_engine
 
 PARTITIONS = 16
 
@@ -116,50 +109,6 @@ def fit(n: int, p: int, workers: int, attempts: int, kill: bool) -> np.ndarray:
         return model.metric_.matrix()
 
 
-def same(n: int, p: int) -> None:
-    """Whether terms and weights are those of the oracle, in panels and matrix-free."""
-    for workers in (1, 2, 4):
-        with (
-            LocalCluster(
-                n_workers=workers, threads_per_worker=1, processes=True, memory_limit=0,
-                dashboard_address=None,
-            ) as cluster,
-            Client(cluster) as client,
-        ):  # fmt: skip
-            for partitions in (1, 3, 16):
-                for name, (X, labels) in simulations(n, p).items():
-                    for panels in (True, False):
-                        said = compared(client, X, labels, partitions, panels)
-                        mode = "panels" if panels else "matrix-free"
-                        print(workers, partitions, name, mode, said, flush=True)
-
-
-def simulations(n: int, p: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    found = {
-        "rings": make_double_ring(n, p, random_state=0)[:2],
-        "xor": make_xor(n, p, random_state=0)[:2],
-    }
-    if "METRICBOOST_DATA" in os.environ:
-        data = fetch_madelon()
-        found["Madelon"] = data.data[:n], data.target[:n]
-    return {name: (X, (y == y.max()).astype(np.intp)) for name, (X, y) in found.items()}
-
-
-def compared(client: Client, X: np.ndarray, labels: np.ndarray, n_parts: int, panels: bool) -> str:
-    boosting = BoostingOptions(
-        50, 20, 3 if panels else 10, 0.1, 0.5, "sqrt" if panels else None, 10, None, 0
-    )
-    options = LearningOptions(boosting, 2, "auto", None, 0.0, True, "zero")
-    weight = np.ones(len(X))
-    expected = learn(X, labels, weight, get_engine("numpy"), options).path.steps
-    chunks = da.from_array(X, chunks=(-(-len(X) // n_parts), X.shape[1]))
-    parts = Partitions.of(client, chunks)
-    found = learn_distributed(parts, labels, weight, options, np.arange(len(X)))[0].path.steps
-    terms = [s.support.tolist() for s in found] == [s.support.tolist() for s in expected]
-    apart = max(abs(a.weight / b.weight - 1) for a, b in zip(found, expected))
-    return f"{len(found)} steps, same terms {terms}, weights within {apart:.1e}"
-
-
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
@@ -169,12 +118,8 @@ if __name__ == "__main__":
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--attempts", type=int, default=30)
     parser.add_argument("--kill", action="store_true")
-    parser.add_argument("--same", action="store_true")
     given = vars(parser.parse_args())
-    kill, only_same = given.pop("kill"), given.pop("same")
-    if only_same:
-        same(given["n"], given["p"])
-        raise SystemExit
+    kill = given.pop("kill")
     first = fit(**given, kill=False)
     if kill:
         second = fit(**given, kill=True)

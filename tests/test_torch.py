@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from metricboost import SDist, SDistClassifier, SDistClassifierCV
+from metricboost import SDist, SDistClassifier
 from metricboost.boosting import BoostingOptions, Learned, LearningOptions, learn
 from metricboost.boosting.neighborhoods import training_lists
 from metricboost.boosting.terms import Candidates
@@ -66,7 +66,7 @@ def places(kind: str, n: int, r: int) -> Array:
 
 @pytest.mark.usefixtures("products")
 @pytest.mark.parametrize("kind", ["plain", "ties", "repeated", "far", "long"])
-@pytest.mark.parametrize("shape", [(30, 2, 3), (900, 5, 10), (2600, 12, 7), (300, 1030, 4)])
+@pytest.mark.parametrize("shape", [(30, 2, 3), (1300, 12, 7), (120, 1030, 4)])
 def test_neighbours_are_those_of_the_oracle(kind: str, shape: tuple[int, int, int]) -> None:
     """In three classes, ties in the order of their numbers; from none and from older ones."""
     n, r, k = shape
@@ -170,7 +170,7 @@ def test_every_operation_agrees_with_the_oracle(room: str, monkeypatch: pytest.M
 
 
 def options(max_features: Any, n_nonzero: int, gate: float | None) -> LearningOptions:
-    boosting = BoostingOptions(60, 20, n_nonzero, 0.1, 0.5, max_features, 5, gate, 0)
+    boosting = BoostingOptions(20, 20, n_nonzero, 0.1, 0.5, max_features, 5, gate, 0)
     return LearningOptions(boosting, 2, "auto", None, 0.0, True, "zero")
 
 
@@ -179,9 +179,9 @@ def table(name: str) -> tuple[Array, Array]:
         if not os.environ.get("METRICBOOST_DATA"):
             pytest.skip("needs METRICBOOST_DATA")
         data = fetch_madelon()
-        return data.data[:800], (data.target[:800] == data.target.max()).astype(np.intp)
+        return data.data[:400], (data.target[:400] == data.target.max()).astype(np.intp)
     make = {"rings": make_double_ring, "xor": make_xor}[name]
-    X, y = make(400, 100, random_state=0)[:2]
+    X, y = make(300, 80, random_state=0)[:2]
     return X, (y == y.max()).astype(np.intp)
 
 
@@ -192,11 +192,11 @@ def learned(name: str, engine: Any, settings: LearningOptions) -> Learned:
 
 @pytest.mark.parametrize("mode", ["panels", "matrix-free"])
 @pytest.mark.parametrize("name", ["rings", "xor", "madelon"])
-def test_fifty_steps_are_those_of_the_oracle(name: str, mode: str) -> None:
+def test_the_steps_are_those_of_the_oracle(name: str, mode: str) -> None:
     """The same terms, weights to 1e-6, in float64; float32 keeps the same terms here too."""
     settings = options("sqrt", 3, None) if mode == "panels" else options(None, 10, 0.0)
     expected = learned(name, get_engine("native"), settings).path
-    assert len(expected) >= 50
+    assert len(expected) >= 15
     for dtype, rtol in ((torch.float64, 1e-9), (torch.float32, 1e-4)):
         found = learned(name, TorchEngine(device="cpu", dtype=dtype), settings).path
         assert [s.support.tolist() for s in found.steps] == [
@@ -249,14 +249,6 @@ def test_transform_takes_plain_metrics_and_shares() -> None:
     X, y = make_double_ring(120, 10, random_state=0)[:2]
     model = SDist(engine="torch", start_share=0.3, random_state=0).fit(X, y)
     assert np.allclose(model.transform(X), model.metric_.transform(X), rtol=1e-12, atol=1e-12)
-
-
-def test_a_search_over_parameters_runs_on_it() -> None:
-    X, y = make_xor(100, 8, random_state=0)[:2]
-    model = SDistClassifierCV(
-        SDistClassifier(engine="torch", max_iter=10), n_jobs=2, random_state=0
-    )
-    assert model.fit(X, y).score(X, y) > 0.6
 
 
 def test_too_little_memory_says_how_much_is_needed() -> None:

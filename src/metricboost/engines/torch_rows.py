@@ -65,7 +65,7 @@ class TorchRows(TrainingRows):
         return self._phi.columns[: self.n_columns]
 
     def _table_bytes(self) -> int:
-        return self.n_rows * self.n_columns * self.engine.dtype.itemsize
+        return self.n_rows * self.n_columns * int(self.engine.dtype.itemsize)
 
     def at_a_time(self) -> int:
         """Columns of all rows that are worked on at a time."""
@@ -93,7 +93,8 @@ class TorchRows(TrainingRows):
             ((part == part.amin(1, keepdim=True)) | (part == part.amax(1, keepdim=True))).all(1)
             for part in torch.split(self.Xt, self.at_a_time())
         ]
-        return torch.cat(two).cpu().numpy()
+        found: npt.NDArray[np.bool_] = torch.cat(two).cpu().numpy()
+        return found
 
     def raw(self, factors: Rows) -> Tensor:
         """Products of columns, q x n; a factor of ``n_columns`` stands for 1."""

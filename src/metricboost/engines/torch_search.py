@@ -15,7 +15,6 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -189,7 +188,8 @@ class _Search:
 
         Twelve digits count as a tie.
         """
-        return 4 * (self._references.rows.shape[1] + 4) * FLOAT + 2.0**-35
+        r = int(self._references.rows.shape[1])
+        return 4 * (r + 4) * FLOAT + 2.0**-35
 
     def _half_is_enough(self, moved: Tensor, bound: Tensor) -> tuple[bool, Tensor]:
         """Whether half precision blurs little, and by how much distances near the bounds."""
@@ -340,4 +340,5 @@ def to_twelve_digits(values: Tensor) -> Tensor:
 
 
 def as_rows(rows: Tensor) -> Rows:
-    return rows.to(torch.int32).cpu().numpy().astype(np.int32, copy=False)
+    found: Rows = rows.to(torch.int32).cpu().numpy()
+    return found
