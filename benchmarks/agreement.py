@@ -74,20 +74,15 @@ def torch_engine() -> None:
 
 def dask_cluster() -> None:
     import dask.array as da
-    from distributed import Client, LocalCluster
 
     from metricboost.dask._learn import learn_distributed
     from metricboost.dask._table import Partitions
 
+    from .cluster import processes
+
     known: dict[tuple[str, bool], Learned] = {}
     for workers in (1, 2, 4):
-        with (
-            LocalCluster(
-                n_workers=workers, threads_per_worker=1, processes=True, memory_limit=0,
-                dashboard_address=None,
-            ) as cluster,
-            Client(cluster) as client,
-        ):  # fmt: skip
+        with processes(workers) as client:
             for n_parts in (1, 3, 16):
                 for name, (X, labels) in tables().items():
                     for panels in (True, False):

@@ -15,6 +15,8 @@ import os
 import random
 import signal
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import dask
 import dask.array as da
@@ -50,6 +52,19 @@ def table(n: int, p: int) -> tuple[da.Array, da.Array]:
     return whole[:, :p], whole[:, p]
 
 
+@contextmanager
+def processes(workers: int) -> Iterator[Client]:
+    """A cluster of so many processes of one thread, on this machine."""
+    with (
+        LocalCluster(
+            n_workers=workers, threads_per_worker=1, processes=True, memory_limit=0,
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster) as client,
+    ):  # fmt: skip
+        yield client
+
+
 def megabytes() -> float:
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
@@ -81,13 +96,7 @@ class Killing(SDist):
 
 def fit(n: int, p: int, workers: int, attempts: int, kill: bool) -> np.ndarray:
     """The learned W, over all columns' terms, in a fresh cluster."""
-    with (
-        LocalCluster(
-            n_workers=workers, threads_per_worker=1, processes=True, memory_limit=0,
-            dashboard_address=None,
-        ) as cluster,
-        Client(cluster) as client,
-    ):  # fmt: skip
+    with processes(workers) as client:
         X, y = table(n, p)
         before, start = megabytes(), time.perf_counter()
         kind = Killing if kill else SDist

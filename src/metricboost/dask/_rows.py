@@ -104,10 +104,7 @@ class DaskRows(TrainingRows):
 
     def term_moments(self, factors: Rows) -> Float:
         parts = np.stack(self._results(self._each(_shards.moments, self._shards, factors)))
-        counts, means, deviations = parts[:, :, 0], parts[:, :, 1], parts[:, :, 2]
-        n = counts.sum(axis=0)
-        mean = (counts * means).sum(axis=0) / n
-        spread = (deviations + counts * (means - mean) ** 2).sum(axis=0)
+        n, mean, spread = pooled(parts[:, :, 0], parts[:, :, 1], parts[:, :, 2])
         deviation = np.sqrt(spread / n)
         varies = deviation > CONSTANT * parts[:, :, 3].max(axis=0)
         return np.stack([mean, np.where(varies, deviation, np.inf)], axis=1)
@@ -293,11 +290,8 @@ class DaskRows(TrainingRows):
                 self._across("gate", _shards.shares, z, self._width(vectors), self._edges)
             )
         )
-        counts, means, deviations = parts[:, :, 0], parts[:, :, 1], parts[:, :, 2]
-        total = (counts * means).sum(axis=0)
-        mean = total / counts.sum(axis=0)
-        spread = (deviations + counts * (means - mean) ** 2).sum(axis=0)
-        return np.stack([total, spread], axis=1)
+        n, mean, spread = pooled(parts[:, :, 0], parts[:, :, 1], parts[:, :, 2])
+        return np.stack([n * mean, spread], axis=1)
 
     def line(self, terms: Terms, xi: Float) -> Line:
         self._direction = self._projected(terms, xi[:, None], np.float64)
@@ -330,6 +324,13 @@ class _DaskLine(Line):
         total, weighted = ((share * parts[:, :, i]).sum(axis=0) for i in (1, 2))
         value, slope = top + np.log(total), -weighted / total
         return float(value[0] - value[1]), float(slope[0] - slope[1])
+
+
+def pooled(counts: Float, means: Float, deviations: Float) -> tuple[Float, Float, Float]:
+    """Count, mean and squared deviations of parts put together."""
+    n = counts.sum(axis=0)
+    mean = (counts * means).sum(axis=0) / n
+    return n, mean, (deviations + counts * (means - mean) ** 2).sum(axis=0)
 
 
 def _sampled(labels: Index) -> Index:

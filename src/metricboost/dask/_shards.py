@@ -148,12 +148,16 @@ def search_plain(
     return found, 1.0
 
 
+def edge_weights(lists: NeighborLists) -> Float:
+    """Of a row's edges: -1/k to its own class, and 1/k to the others."""
+    k_same = lists.sizes[0]
+    k_other = lists.width - k_same
+    return np.repeat([-1 / k_same, 1 / k_other], [k_same, k_other])
+
+
 def ends_in(found: Rows, own: Index, owner: Rows, shard: int, lists: NeighborLists) -> Any:
     """The edges of some rows that end in a shard: (start, end, weight)."""
-    k_same = lists.sizes[0]
-    weight = np.concatenate(
-        [np.full(k_same, -1 / k_same), np.full(lists.width - k_same, 1 / (lists.width - k_same))]
-    )
+    weight = edge_weights(lists)
     i, j = np.nonzero(owner[found] == shard)
     return own[i].astype(np.int32), found[i, j], weight[j]
 
@@ -181,10 +185,7 @@ def make_graph(
     local: Rows, lists: NeighborLists,
 ) -> Graph:  # fmt: skip
     """From the shard's own neighbours and the edges that end in it."""
-    k_same = lists.sizes[0]
-    signs = np.concatenate(
-        [np.full(k_same, -1 / k_same), np.full(lists.width - k_same, 1 / (lists.width - k_same))]
-    )
+    signs = edge_weights(lists)
     start_own = np.repeat(np.arange(n_own), lists.width)
     starts = np.concatenate([edges[0] for edges in incoming])
     ends = local[np.concatenate([edges[1] for edges in incoming])]

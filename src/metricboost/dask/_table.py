@@ -15,7 +15,7 @@ from scipy import sparse
 from .._typing import Float, Index
 from ..boosting.scaling import CONSTANT, Scaling
 from . import _shards
-from ._rows import DaskRows
+from ._rows import DaskRows, pooled
 
 Future = Any
 
@@ -76,10 +76,8 @@ class Partitions:
         size = np.maximum(np.abs(low), np.abs(high))
         safe = np.where(size > 0, size, 1.0)
         parts = np.stack(self._gathered(_unit_moments, at, safe))
-        counts, means, deviations = parts[:, 0], parts[:, 1], parts[:, 2]
-        n = counts.sum(axis=0)
-        mean = (counts * means).sum(axis=0) / n
-        deviation = np.sqrt((deviations + counts * (means - mean) ** 2).sum(axis=0) / n)
+        n, mean, spread = pooled(parts[:, 0], parts[:, 1], parts[:, 2])
+        deviation = np.sqrt(spread / n)
         varies = (deviation > CONSTANT) & (high > low)
         if not standardize:
             return Scaling(np.zeros(len(mean)), np.ones(len(mean)), np.flatnonzero(varies))
