@@ -3,20 +3,23 @@
     python -m benchmarks.cluster 1000000 100            # 4 workers, 30 attempts, 2 refreshes
     python -m benchmarks.cluster 1000000 100 --kill     # again with a worker killed at some step
 
-The double ring spread over a tenth of the columns, made on the workers, 16 partitions. One fit,
-every step accepted, approximate neighbours, nothing pruned. The second run must give the same
-metric: the command says how far it is from the first.
+The double ring spread over a tenth of the columns, made on the workers, 16 partitions. One fit
+with the gate, approximate neighbours, nothing pruned. The second run must give the same metric:
+the command says how far it is from the first.
 """
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import os
 import random
+import resource
 import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import dask
 import dask.array as da
@@ -52,22 +55,40 @@ def table(n: int, p: int) -> tuple[da.Array, da.Array]:
     return whole[:, :p], whole[:, p]
 
 
+def run_cluster(workers: int, pipe: Any) -> None:
+    """Until the other end of the pipe closes."""
+    with LocalCluster(
+        n_workers=workers, threads_per_worker=1, processes=True, memory_limit=0,
+        dashboard_address=None,
+    ) as cluster:  # fmt: skip
+        pipe.send(cluster.scheduler_address)
+        pipe.recv()
+
+
 @contextmanager
 def processes(workers: int) -> Iterator[Client]:
-    """A cluster of so many processes of one thread, on this machine."""
-    with (
-        LocalCluster(
-            n_workers=workers, threads_per_worker=1, processes=True, memory_limit=0,
-            dashboard_address=None,
-        ) as cluster,
-        Client(cluster) as client,
-    ):  # fmt: skip
-        yield client
+    """A cluster of so many processes of one thread, on this machine; the scheduler has its own."""
+    context = multiprocessing.get_context("spawn")
+    here, there = context.Pipe()
+    process = context.Process(target=run_cluster, args=(workers, there))
+    process.start()
+    try:
+        with Client(here.recv()) as client:
+            yield client
+    finally:
+        here.send("stop")
+        process.join()
 
 
 def megabytes() -> float:
+    """What this process holds now."""
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def most_megabytes() -> float:
+    """The most that it held."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
 
 
 class Killing(SDist):
@@ -101,8 +122,8 @@ def fit(n: int, p: int, workers: int, attempts: int, kill: bool) -> np.ndarray:
         before, start = megabytes(), time.perf_counter()
         kind = Killing if kill else SDist
         model = kind(
-            client=client, max_iter=attempts, refresh_every=12, n_averaged=1, oob_gate=None,
-            prune=None, neighbors="approximate" if n > 10_000 else "exact", random_state=0,
+            client=client, max_iter=attempts, refresh_every=10, n_averaged=1, prune=None,
+             neighbors="approximate" if n > 10_000 else "exact", random_state=0,
         ).fit(X, y)  # fmt: skip
         seconds, exchanged = time.perf_counter() - start, model.exchanged_[0]
         step = sum(exchanged.get(name, 0) for name in OF_A_STEP) / attempts
@@ -110,10 +131,15 @@ def fit(n: int, p: int, workers: int, attempts: int, kill: bool) -> np.ndarray:
         own = {name: round(size / 1e6, 1) for name, size in exchanged.items()}
         halo = exchanged["halo rows"]
         print(f"{n} x {p}, {workers} workers{', one killed' if kill else ''}: {seconds:.0f} s")
-        print(f"  table {n * p * 4 / 1e6:.0f} MB, the client {megabytes() - before:.0f} MB more")
+        used = len({column for term in model.metric_.columns for column in term})
+        print(
+            f"  table {n * p * 4 / 1e6:.0f} MB, {used} columns used; the client "
+            f"{megabytes() - before:.0f} MB more, at most {most_megabytes() - before:.0f}"
+        )
         print(f"  {step / 1e6:.1f} MB between workers a step, {halo} rows in halos; in all, MB:")
         print("   ", {name: size for name, size in own.items() if name != "halo rows"})
-        print(f"  recall {recalls}; {len(model.metric_.columns)} terms; "
+        print(f"  {model.best_iter_} steps accepted, {model.path_['refreshed'].sum()} refreshes of "
+              f"recall {recalls}; {len(model.metric_.columns)} terms; "
               f"loss {model.path_['loss'][-1]:.8g}", flush=True)  # fmt: skip
         return model.metric_.matrix()
 

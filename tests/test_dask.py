@@ -24,6 +24,7 @@ distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
 from metricboost.dask import SDist, SDistClassifier  # noqa: E402
 from metricboost.dask import _rows as dask_rows  # noqa: E402
+from metricboost.dask import _samples as dask_samples  # noqa: E402
 from metricboost.dask._learn import learn_distributed  # noqa: E402
 from metricboost.dask._table import Partitions  # noqa: E402
 
@@ -139,9 +140,9 @@ def test_a_classifier_is_the_one_of_memory(client: Any, frames: bool) -> None:
 
 def test_many_rows_travel_as_projections(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A sample for the first search and for the diagonal, float32 on the way: the same terms."""
-    for name in ("PLAIN_ROWS", "MARGIN_ROWS", "NARROW_ROWS"):
+    for name in ("PLAIN_ROWS", "PLAIN_SAMPLE", "MARGIN_ROWS", "NARROW_ROWS"):
         monkeypatch.setattr(dask_rows, name, 200)
-    monkeypatch.setattr(dask_rows, "SAMPLED_ROWS", 150)
+    monkeypatch.setattr(dask_samples, "SAMPLED_ROWS", 150)
     X, y = make_double_ring(600, 20, informative=2, random_state=0)[:2]
     dX, dy = da.from_array(X, chunks=(120, 20)), da.from_array(y, chunks=120)
     model = SDist(client=client, max_iter=6, n_averaged=1, random_state=0).fit(dX, dy)

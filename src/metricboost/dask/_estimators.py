@@ -143,7 +143,7 @@ class _Distributed:
                 "too few rows. Lower oob_gate to accept weaker evidence."
             )
         used = np.unique([j for fit in learned for term in fit.terms for j in term])
-        X = self._partitions.columns(used.astype(np.intp)).tocsr()[table.rows].tocsc()
+        X = self._partitions.columns(used.astype(np.intp), table.rows)
         engine = get_engine(self.engine, threads(self.n_jobs), self.device)
         if len(fits) == 1 and options.prune is not None:
             with one_blas_thread():
@@ -153,7 +153,9 @@ class _Distributed:
         )
         folds = [Fold(fits[j % len(fits)], kept, out) for j, (kept, out) in enumerate(split)]
         n_classes = int(table.labels.max()) + 1
-        return CrossFit(X, table.labels, table.weight, n_classes, engine, folds, scaling)
+        crossfit = CrossFit(X, table.labels, table.weight, n_classes, engine, folds, scaling)
+        vars(crossfit)["plain_score"] = np.nan  # it takes all columns
+        return crossfit
 
     def _client(self: Any) -> Client:
         return self.client if self.client is not None else get_client()

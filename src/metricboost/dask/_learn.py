@@ -59,15 +59,15 @@ def _screened(rows: DaskRows, labels: Index, options: LearningOptions) -> Screen
     codes = np.full(len(labels), -1, dtype=np.int16)
     for c, group in enumerate(groups):
         codes[group] = c
-    own = [codes[numbers] for numbers in rows._numbers]
+    own = [codes[numbers] for numbers in rows.numbers]
     columns = np.arange(rows.n_columns)
     most = min(int(np.sqrt(min(budget, 1e18) / len(labels))), MOST_SCREENED)
-    sums = np.sum(rows._results(rows._each(_class_sums, rows._shards, own, len(counts))), axis=0)
+    sums = np.sum(rows.results(rows.each(_class_sums, rows.shards, own, len(counts))), axis=0)
     means = sums / np.array(counts)[:, None]
     if len(columns) > most:
         columns = _best_columns(rows, own, means, counts, max(most, 2))
-    parts = rows._each(_class_products, rows._shards, own, means[:, columns], columns)
-    products, squares = (np.sum(part, axis=0) for part in zip(*rows._results(parts)))
+    parts = rows.each(_class_products, rows.shards, own, means[:, columns], columns)
+    products, squares = (np.sum(part, axis=0) for part in zip(*rows.results(parts)))
     n = np.array(counts, dtype=float)[:, None, None]
     product_means = products / n
     errors = np.maximum(squares / n - product_means**2, 0.0) / np.maximum(n - 1, 1)
@@ -81,7 +81,7 @@ def _best_columns(
     weight = np.array(counts, dtype=float)[:, None]
     center = (weight * means).sum(axis=0) / weight.sum()
     sums = np.sum(
-        rows._results(rows._each(_class_powers, rows._shards, own, center, len(counts))), axis=0
+        rows.results(rows.each(_class_powers, rows.shards, own, center, len(counts))), axis=0
     )
     powers = sums / weight[None]
     best = np.zeros(rows.n_columns)

@@ -18,15 +18,15 @@ from .._typing import Float, Index, Rows
 from ..engines.base import CONSTANT, NeighborLists
 from ..engines.rows import Line, Terms, TrainingRows
 from . import _shards
+from ._samples import Diagonal, sampled
 
 Future = Any
-#: Of more rows the plain neighbours, before anything is learned, are among this many of them; and
-#: the margins of columns, which say where the power method starts, are of so many.
-PLAIN_ROWS, MARGIN_ROWS, SAMPLED_ROWS = 2**15, 2**14, 2**11
+#: Of more rows the plain neighbours, before anything is learned, are among so many of them.
+PLAIN_ROWS, PLAIN_SAMPLE = 2**15, 2**13
+#: Of more rows the diagonal, which says where the power method starts, is of a sample.
+MARGIN_ROWS = 2**14
 #: Of more rows, projections travel in float32.
 NARROW_ROWS = 2**15
-#: Candidates whose margins are computed at a time.
-BLOCK = 64
 
 
 class DaskRows(TrainingRows):
@@ -36,7 +36,7 @@ class DaskRows(TrainingRows):
         self, client: Any, shards: Sequence[Future], numbers: Sequence[Index], n_columns: int,
         n_plain: int, name: str,
     ) -> None:  # fmt: skip
-        self._client, self._shards, self._numbers = client, list(shards), list(numbers)
+        self._client, self.shards, self.numbers = client, list(shards), list(numbers)
         self.n_columns, self.n_plain = n_columns, n_plain
         self.n_rows = sum(len(rows) for rows in numbers)
         self._name, self._count = name, count()
@@ -48,12 +48,12 @@ class DaskRows(TrainingRows):
         self._owner, self._local = self._given(owner), self._given(local)
         #: Bytes that travelled between workers, by what for; and since when a step began.
         self.exchanged: dict[str, int] = {}
-        self._rows_of = self._each(_shards.given, list(self._numbers))
-        self._narrow = np.float32 if self.n_rows >= NARROW_ROWS else np.float64
+        self._rows_of = self.each(_shards.given, list(self.numbers))
+        self.narrow = np.float32 if self.n_rows >= NARROW_ROWS else np.float64
 
     # --- tasks
 
-    def _submit(self, task: Callable[..., Any], *args: Any, at: str | None = None) -> Future:
+    def submit(self, task: Callable[..., Any], *args: Any, at: str | None = None) -> Future:
         """A task, which runs where most of what it needs is, or at a worker while it lives."""
         key = f"{task.__name__}-{self._name}-{next(self._count)}"
         if at is None:
@@ -64,27 +64,29 @@ class DaskRows(TrainingRows):
 
     def _given(self, value: Any) -> Future:
         """Something that the client knows: a task too, for what is scattered can be lost."""
-        return self._submit(_shards.given, value)
+        return self.submit(_shards.given, value)
 
-    def _each(self, task: Callable[..., Any], *args: Any) -> list[Future]:
+    def each(self, task: Callable[..., Any], *args: Any) -> list[Future]:
         """A task for every shard; lists of as many things as shards give each its own."""
-        each = [arg if isinstance(arg, list) else [arg] * len(self._shards) for arg in args]
-        return [self._submit(task, *own) for own in zip(*each)]
+        each = [arg if isinstance(arg, list) else [arg] * len(self.shards) for arg in args]
+        return [self.submit(task, *own) for own in zip(*each)]
 
-    def _results(self, futures: list[Future]) -> list[Any]:
+    def results(self, futures: list[Future]) -> list[Any]:
         results: list[Any] = self._client.gather(futures)
         return results
 
-    def _add(self, what: str, n_bytes: int) -> None:
+    def add(self, what: str, n_bytes: int) -> None:
         self.exchanged[what] = self.exchanged.get(what, 0) + int(n_bytes)
 
     def _halo(self, what: str, values: list[Future], row_bytes: int) -> list[list[Future]]:
         """What every shard needs of the others, of one value a row."""
-        self._add(what, self._halo_rows * row_bytes)
+        self.add(what, self._halo_rows * row_bytes)
         return [
             [
-                self._submit(_shards.send, values[t], needed, at=self._homes[t])
-                for t, needed in sorted(halo.items())
+                values[t]
+                if needed is None
+                else self.submit(_shards.send, values[t], needed, at=self._homes[t])
+                for t, needed in halo.items()
             ]
             for halo in self._halos
         ]
@@ -94,25 +96,25 @@ class DaskRows(TrainingRows):
     ) -> list[Future]:
         """A task for every shard on its own values and those of the halo."""
         halos = self._halo(what, values, row_bytes)
-        each = [arg if isinstance(arg, list) else [arg] * len(self._shards) for arg in args]
+        each = [arg if isinstance(arg, list) else [arg] * len(self.shards) for arg in args]
         return [
-            self._submit(task, *own, values[s], *halos[s])
-            for s, own in enumerate(zip(*each) if each else [()] * len(self._shards))
+            self.submit(task, *own, values[s], *halos[s])
+            for s, own in enumerate(zip(*each) if each else [()] * len(self.shards))
         ]
 
     # --- the table
 
     def term_moments(self, factors: Rows) -> Float:
-        parts = np.stack(self._results(self._each(_shards.moments, self._shards, factors)))
+        parts = np.stack(self.results(self.each(_shards.moments, self.shards, factors)))
         n, mean, spread = pooled(parts[:, :, 0], parts[:, :, 1], parts[:, :, 2])
         deviation = np.sqrt(spread / n)
         varies = deviation > CONSTANT * parts[:, :, 3].max(axis=0)
         return np.stack([mean, np.where(varies, deviation, np.inf)], axis=1)
 
     def two_valued(self) -> npt.NDArray[np.bool_]:
-        parts = np.stack(self._results(self._each(_shards.extremes, self._shards)))
+        parts = np.stack(self.results(self.each(_shards.extremes, self.shards)))
         low, high = parts[:, 0].min(axis=0), parts[:, 1].max(axis=0)
-        others = self._results(self._each(_shards.others_than, self._shards, low, high))
+        others = self.results(self.each(_shards.others_than, self.shards, low, high))
         return ~np.any(others, axis=0)
 
     # --- where the rows lie
@@ -120,15 +122,15 @@ class DaskRows(TrainingRows):
     def begin(self, labels: Index, sample_weight: Float) -> None:
         self._labels = self._given(labels.astype(np.int16))
         self._codes = labels
-        self._sample_weight = self._each(
-            _shards.given, [sample_weight[rows] for rows in self._numbers]
+        self._sample_weight = self.each(
+            _shards.given, [sample_weight[rows] for rows in self.numbers]
         )
-        self._embedding: list[list[Future]] = [[] for _ in self._shards]
+        self._embedding: list[list[Future]] = [[] for _ in self.shards]
         self._widths: list[int] = []
 
     def embed(self, terms: Terms, matrix: Float) -> None:
         if matrix.size:
-            self._append(self._each(_shards.project, self._shards, terms, matrix), matrix.shape[1])
+            self._append(self.each(_shards.project, self.shards, terms, matrix), matrix.shape[1])
 
     def _append(self, columns: list[Future], width: int) -> None:
         for own, column in zip(self._embedding, columns):
@@ -138,7 +140,7 @@ class DaskRows(TrainingRows):
     def _places(self) -> list[Future]:
         """The embedding of every shard, in one piece."""
         if len(self._widths) > 1:
-            self._embedding = [[self._submit(_shards.together, own)] for own in self._embedding]
+            self._embedding = [[self.submit(_shards.together, own)] for own in self._embedding]
             self._widths = [sum(self._widths)]
         return [own[0] for own in self._embedding]
 
@@ -146,25 +148,24 @@ class DaskRows(TrainingRows):
         return sum(self._widths)
 
     def _gram(self) -> Float:
-        total: Float = np.sum(self._results(self._each(_shards.gram, self._places())), axis=0)
+        total: Float = np.sum(self.results(self.each(_shards.gram, self._places())), axis=0)
         return total
 
     def _turn(self, vectors: Float) -> None:
-        turned = self._each(_shards.turned, self._places(), vectors)
+        turned = self.each(_shards.turned, self._places(), vectors)
         self._embedding, self._widths = [[z] for z in turned], [vectors.shape[1]]
 
     def _find_neighbors(self, lists: NeighborLists, approximate: bool) -> float:
         found = self._searched(lists, approximate) if self._rank() else self._plain(lists)
-        rows = self._each(_first, found)
-        recalls = self._results(self._each(_second, found))
+        rows = self.each(_first, found)
+        recalls = self.results(self.each(_second, found))
         self._connect(rows, lists)
         places = self._places() if self._rank() else self._nowhere()
         self._margins = self._across(
             "embedding", _shards.margins, places, 8 * self._rank(), self._graphs
         )
-        self._kept: list[list[Future]] = []
-        self._n_kept = 0
-        return float(np.average(recalls, weights=[len(rows) for rows in self._numbers]))
+        self._diagonal = Diagonal(self, rows, lists)
+        return float(np.average(recalls, weights=[len(rows) for rows in self.numbers]))
 
     def _searched(self, lists: NeighborLists, approximate: bool) -> list[Future]:
         """The embedding of all rows goes to every worker."""
@@ -172,45 +173,51 @@ class DaskRows(TrainingRows):
             _shards.whole, self._rows_of, self._places(), self.n_rows,
             key=f"whole-{self._name}-{next(self._count)}", pure=False,
         )  # fmt: skip
-        self._add("search", 8 * self._rank() * self.n_rows * (len(self._shards) - 1))
-        return self._each(_shards.search, place, self._rows_of, self._labels, lists, approximate)
+        self.add("search", 8 * self._rank() * self.n_rows * (len(self.shards) - 1))
+        return self.each(_shards.search, place, self._rows_of, self._labels, lists, approximate)
 
     def _plain(self, lists: NeighborLists) -> list[Future]:
         """In all columns: among all rows, or a sample of many, which goes to every worker."""
-        sample = _sampled(self._codes) if self.n_rows > PLAIN_ROWS else None
-        references = self._each(_shards.plain_rows, self._shards, self.n_plain, sample)
-        travelled = min(self.n_rows, PLAIN_ROWS) * self.n_plain * 8 * (len(self._shards) - 1)
-        self._add("first search", travelled)
+        sample = sampled(self._codes, PLAIN_SAMPLE) if self.n_rows > PLAIN_ROWS else None
+        references = self.each(_shards.plain_rows, self.shards, self.n_plain, sample)
+        n_references = self.n_rows if sample is None else len(sample)
+        self.add("first search", n_references * self.n_plain * 8 * (len(self.shards) - 1))
         return [
-            self._submit(_shards.search_plain, shard, self.n_plain, references, self._labels, lists)
-            for shard in self._shards
+            self.submit(_shards.search_plain, shard, self.n_plain, references, self._labels, lists)
+            for shard in self.shards
         ]
 
     def _nowhere(self) -> list[Future]:
-        return [self._submit(np.empty, (len(rows), 0)) for rows in self._numbers]
+        return [self.submit(np.empty, (len(rows), 0)) for rows in self.numbers]
 
     def _connect(self, found: list[Future], lists: NeighborLists) -> None:
         """Every edge also goes to the shard that it ends in."""
-        n = len(self._shards)
+        n = len(self.shards)
         self._graphs = []
         for t in range(n):
             incoming = [
-                self._submit(_shards.ends_in, found[s], self._rows_of[s], self._owner, t, lists)
+                self.submit(_shards.ends_in, found[s], self._rows_of[s], self._owner, t, lists)
                 for s in range(n)
             ]
-            own = len(self._numbers[t]), found[t], self._rows_of[t]
+            own = found[t], self._rows_of[t]
             where = self._owner, self._local
-            self._graphs.append(self._submit(_shards.make_graph, t, *own, incoming, *where, lists))
-        self._add("edges", self.n_rows * lists.width * 16 * (n - 1) // n)
-        held = self._client.who_has(self._shards)
-        self._homes = [next(iter(held.get(shard.key) or ()), None) for shard in self._shards]
-        self._halos = [
-            {t: self._submit(_shards.halo_in, graph, t) for t in range(n) if t != s}
-            for s, graph in enumerate(self._graphs)
-        ]
-        sizes = [self._submit(len, needed) for halo in self._halos for needed in halo.values()]
+            self._graphs.append(self.submit(_shards.make_graph, t, *own, incoming, *where, lists))
+        self.add("edges", self.n_rows * lists.width * 16 * (n - 1) // n)
+        held = self._client.who_has(self.shards)
+        self._homes = [next(iter(held.get(shard.key) or ()), None) for shard in self.shards]
+        sizes = self.results(self.each(_shards.halo_sizes, self._graphs))
         #: Rows that live elsewhere, over all shards: what travels of every value a row.
-        self._halo_rows = sum(self._results(sizes))
+        self._halo_rows = int(np.sum(sizes))
+        self._halos = [
+            {t: self._picked(s, t, size) for t, size in enumerate(own) if size}
+            for s, own in enumerate(sizes)
+        ]
+
+    def _picked(self, shard: int, other: int, size: int) -> Future | None:
+        """The rows that a shard needs of another; None for all."""
+        if size == len(self.numbers[other]):
+            return None
+        return self.submit(_shards.halo_in, self._graphs[shard], other)
 
     @property
     def halo_rows(self) -> int:
@@ -219,23 +226,23 @@ class DaskRows(TrainingRows):
     # --- a step
 
     def weigh(self, in_bag: npt.NDArray[np.bool_]) -> None:
-        least = min(self._results(self._each(_shards.smallest, self._margins)))
-        bits = [np.packbits(in_bag[rows]) for rows in self._numbers]
-        self._weights = self._each(_shards.weights, self._margins, self._sample_weight, least, bits)
-        self._edges = self._across("weights", _shards.weigh_edges, self._weights, 16, self._graphs)
+        least = min(self.results(self.each(_shards.smallest, self._margins)))
+        bits = [np.packbits(in_bag[rows]) for rows in self.numbers]
+        self._weights = self.each(_shards.weights, self._margins, self._sample_weight, least, bits)
+        self._all_weights = self._across("weights", _shards.received, self._weights, 8)
+        self._edges = self.each(_shards.weigh_edges, self._graphs, self._all_weights, True)
 
     def _projected(self, terms: Terms, vectors: Float, dtype: npt.DTypeLike) -> list[Future]:
-        return self._each(_shards.project, self._shards, terms, vectors, dtype)
+        return self.each(_shards.project, self.shards, terms, vectors, dtype)
 
     def _width(self, vectors: Float) -> int:
-        return vectors.shape[1] * np.dtype(self._narrow).itemsize
+        return vectors.shape[1] * np.dtype(self.narrow).itemsize
 
     def matrix(self, terms: Terms) -> Float:
         every = np.eye(len(terms))
-        phi = self._projected(terms, every, self._narrow)
-        given = self._graphs, self._weights, self._edges
-        parts = self._across("panel", _shards.panel, phi, self._width(every), *given)
-        A: Float = np.sum(self._results(parts), axis=0)
+        phi = self._projected(terms, every, self.narrow)
+        parts = self._across("panel", _shards.panel, phi, self._width(every), self._edges)
+        A: Float = np.sum(self.results(parts), axis=0)
         return (A + A.T) / 2
 
     @property
@@ -243,53 +250,22 @@ class DaskRows(TrainingRows):
         return self.n_rows > MARGIN_ROWS
 
     def diagonal(self, terms: Terms) -> Float:
-        self._keep_margins(terms)
-        parts = [
-            self._submit(_weighted, kept, self._weights[s], self._sample_of(s))
-            for s, kept in enumerate(self._kept)
-        ]
-        total: Float = np.sum(self._results(parts), axis=0)
-        return total
-
-    def _sample_of(self, shard: int) -> Index:
-        """Places of the shard's rows that give the diagonal."""
-        rows = self._numbers[shard]
-        if not self.rough_diagonal:
-            return np.arange(len(rows))
-        sample = np.linspace(0, self.n_rows - 1, SAMPLED_ROWS).astype(np.intp)
-        return np.flatnonzero(np.isin(rows, sample))
-
-    def _keep_margins(self, terms: Terms) -> None:
-        """Columns of candidates that are new travel once between two refreshes."""
-        self._kept = self._kept or [[] for _ in self._shards]
-        for start in range(self._n_kept, len(terms), BLOCK):
-            part = terms[start : start + BLOCK]
-            phi = self._projected(part, np.eye(len(part)), self._narrow)
-            samples = [self._sample_of(s) for s in range(len(self._shards))]
-            width = self._width(np.eye(len(part)))
-            found = self._across(
-                "diagonal", _shards.column_margins, phi, width, self._graphs, samples
-            )
-            for own, block in zip(self._kept, found):
-                own.append(block)
-        self._n_kept = max(self._n_kept, len(terms))
+        return self._diagonal.of(terms, self._weights)
 
     def image(self, terms: Terms, vectors: Float, over: Terms) -> Float:
-        z = self._projected(terms, vectors, self._narrow)
+        z = self._projected(terms, vectors, self.narrow)
         parts = self._across(
-            "power iterations", _shards.pull_back, z, self._width(vectors), self._shards,
+            "power iterations", _shards.pull_back, z, self._width(vectors), self.shards,
             self._edges, over,
         )  # fmt: skip
-        total: Float = np.sum(self._results(parts), axis=0)
+        total: Float = np.sum(self.results(parts), axis=0)
         return total
 
     def share_sums(self, terms: Terms, vectors: Float) -> Float:
-        z = self._projected(terms, vectors, self._narrow)
-        parts = np.stack(
-            self._results(
-                self._across("gate", _shards.shares, z, self._width(vectors), self._edges)
-            )
-        )
+        left_out = self.each(_shards.weigh_edges, self._graphs, self._all_weights, False)
+        z = self._projected(terms, vectors, self.narrow)
+        shares = self._across("gate", _shards.shares, z, self._width(vectors), left_out)
+        parts = np.stack(self.results(shares))
         n, mean, spread = pooled(parts[:, :, 0], parts[:, :, 1], parts[:, :, 2])
         return np.stack([n * mean, spread], axis=1)
 
@@ -299,25 +275,23 @@ class DaskRows(TrainingRows):
         return _DaskLine(self, self._gain, self._weights)
 
     def take(self, w: float) -> None:
-        self._margins = self._each(_shards.step, self._margins, self._gain, w)
-        self._append(self._each(_shards.scaled, self._direction, float(np.sqrt(w))), 1)
+        self._margins = self.each(_shards.step, self._margins, self._gain, w)
+        self._append(self.each(_shards.scaled, self._direction, float(np.sqrt(w))), 1)
 
     def loss(self) -> float:
-        return float(
-            sum(self._results(self._each(_shards.loss, self._margins, self._sample_weight)))
-        )
+        return float(sum(self.results(self.each(_shards.loss, self._margins, self._sample_weight))))
 
 
 class _DaskLine(Line):
     def __init__(self, rows: DaskRows, gain: list[Future], weights: list[Future]) -> None:
         self._rows, self._gain, self._weights = rows, gain, weights
-        parts = rows._results(rows._each(_shards.slopes, gain, weights))
+        parts = rows.results(rows.each(_shards.slopes, gain, weights))
         self.slope, self.total = sum(part[0] for part in parts), sum(part[1] for part in parts)
         self.one_sided = not any(part[2] for part in parts)
 
     def imbalance(self, w: float) -> tuple[float, float]:
         parts = np.stack(
-            self._rows._results(self._rows._each(_shards.balance, self._gain, self._weights, w))
+            self._rows.results(self._rows.each(_shards.balance, self._gain, self._weights, w))
         )
         top = parts[:, :, 0].max(axis=0)
         share = np.exp(parts[:, :, 0] - top)
@@ -333,24 +307,9 @@ def pooled(counts: Float, means: Float, deviations: Float) -> tuple[Float, Float
     return n, mean, (deviations + counts * (means - mean) ** 2).sum(axis=0)
 
 
-def _sampled(labels: Index) -> Index:
-    """Rows of every class, as many of each where it has as many, evenly spaced."""
-    members = [np.flatnonzero(labels == c) for c in range(int(labels.max()) + 1)]
-    each = PLAIN_ROWS // len(members)
-    chosen = [
-        m if len(m) <= each else m[np.linspace(0, len(m) - 1, each).astype(np.intp)]
-        for m in members
-    ]
-    return np.sort(np.concatenate(chosen))
-
-
 def _first(pair: tuple[Any, Any]) -> Any:
     return pair[0]
 
 
 def _second(pair: tuple[Any, Any]) -> Any:
     return pair[1]
-
-
-def _weighted(kept: list[Float], weights: Float, sample: Index) -> Float:
-    return np.concatenate([weights[sample, 0] @ block for block in kept])

@@ -25,6 +25,8 @@ from ..engines.search import exact_of_rows
 Numbers = npt.NDArray[Any]
 #: Rows that a product of a panel takes at a time.
 BLOCK = 2**14
+#: Of a shard of which a neighbour needs more than this, it gets all rows.
+NEARLY_ALL = 0.75
 
 
 def engine() -> HostEngine:
@@ -164,57 +166,49 @@ def ends_in(found: Rows, own: Index, owner: Rows, shard: int, lists: NeighborLis
 
 @dataclass(frozen=True)
 class Graph:
-    """The edges at a shard's rows, from either end; columns are own rows, then the halo.
+    """The edges at a shard's rows; columns are its own rows, then the halo.
 
-    ``own`` are those that start here, ``both`` all, without weights; ``sources`` says where in the
-    columns each edge of ``both`` starts. ``halo[t]`` are local numbers of rows of shard t.
+    Those that start here, a row's ``own`` list with the ``weight`` of each of its places; and those
+    that end here, ``incoming``, with the weights of their starts left out. ``halo[t]`` are local
+    numbers of rows of shard t.
     """
 
-    own: sparse.csr_matrix
-    both: sparse.csr_matrix
-    sources: Index
-    halo: list[Index]
-
-    @property
-    def width(self) -> int:
-        return self.own.shape[1]
+    own: Rows
+    weight: Float
+    incoming: sparse.csr_matrix
+    halo: list[Rows]
 
 
 def make_graph(
-    shard: int, n_own: int, found: Rows, numbers: Index, incoming: list[Any], owner: Rows,
-    local: Rows, lists: NeighborLists,
+    shard: int, found: Rows, numbers: Index, incoming: list[Any], owner: Rows, local: Rows,
+    lists: NeighborLists,
 ) -> Graph:  # fmt: skip
     """From the shard's own neighbours and the edges that end in it."""
-    signs = edge_weights(lists)
-    start_own = np.repeat(np.arange(n_own), lists.width)
-    starts = np.concatenate([edges[0] for edges in incoming])
-    ends = local[np.concatenate([edges[1] for edges in incoming])]
-    needed = np.unique(np.concatenate([found.ravel(), starts]))
-    elsewhere = needed[owner[needed] != shard]
-    by_shard = np.argsort(owner[elsewhere], kind="stable")
-    elsewhere = elsewhere[by_shard]
-    n_shards = int(owner.max()) + 1
-    halo = [local[elsewhere[owner[elsewhere] == t]].astype(np.intp) for t in range(n_shards)]
-    place = np.zeros(len(owner), dtype=np.int32)
-    place[numbers] = np.arange(n_own)
-    place[elsewhere] = n_own + np.arange(len(elsewhere))
-    shape = n_own, n_own + len(elsewhere)
-    out_columns, weights = place[found.ravel()], np.tile(signs, n_own)
-    own = sparse.csr_matrix((weights, (start_own, out_columns)), shape=shape)
-    rows = np.concatenate([start_own, ends])
-    columns = np.concatenate([out_columns, place[starts]])
-    sources = np.concatenate([start_own, place[starts]])
-    values = np.concatenate([weights, np.concatenate([edges[2] for edges in incoming])])
-    order = np.lexsort((columns, rows))  # a fixed order, whatever the shards
-    counts = np.bincount(rows, minlength=n_own)
-    indptr = np.concatenate([[0], np.cumsum(counts)])
-    both = sparse.csr_matrix((values[order], columns[order], indptr), shape=shape)
-    return Graph(own, both, sources[order], halo)
+    starts, ends, weights = (np.concatenate(parts) for parts in zip(*incoming))
+    needed = np.zeros(len(owner), dtype=bool)
+    needed[found], needed[starts], needed[numbers] = True, True, False
+    place, n_local, halo = np.empty(len(owner), dtype=np.int32), len(numbers), []
+    place[numbers] = np.arange(n_local)
+    for t in range(int(owner.max()) + 1):
+        theirs = np.flatnonzero(owner == t)
+        chosen = theirs[needed[theirs]]
+        if t != shard and len(chosen) > NEARLY_ALL * len(theirs):
+            chosen = theirs  # then nothing has to be picked out of what that shard has
+        place[chosen] = n_local + np.arange(len(chosen))
+        n_local += len(chosen)
+        halo.append(local[chosen])
+    shape = len(numbers), n_local
+    ending = sparse.csr_matrix((weights, (local[ends], place[starts])), shape=shape)
+    return Graph(place[found], edge_weights(lists), ending, halo)
+
+
+def halo_sizes(graph: Graph) -> list[int]:
+    return [len(rows) for rows in graph.halo]
 
 
 def halo_in(graph: Graph, shard: int) -> Rows:
     """The rows of another shard that a graph needs."""
-    return graph.halo[shard].astype(np.int32)
+    return graph.halo[shard]
 
 
 def send(values: Numbers, needed: Rows) -> Numbers:
@@ -222,30 +216,39 @@ def send(values: Numbers, needed: Rows) -> Numbers:
     return values[needed]
 
 
-def received(own: Numbers, halo: list[Numbers]) -> Numbers:
+def received(own: Numbers, *halo: Numbers) -> Float:
     """A shard's rows, then the halo."""
-    return np.concatenate([own, *halo])
+    return np.concatenate([own, *halo], dtype=np.float64)
 
 
 def margins(graph: Graph, own: Numbers, *halo: Numbers) -> Float:
     """``m_i`` under the embedding: mean squared distance to the other class less to the own."""
-    z = received(own, list(halo)).astype(np.float64, copy=False)
-    total = np.zeros(len(own))
-    if z.shape[1]:
-        edges = graph.own.tocoo()
-        squared = np.zeros(len(edges.row))
-        for column in z.T:
-            squared += (column[edges.row] - column[edges.col]) ** 2
-        np.add.at(total, edges.row, edges.data * squared)
+    return _margins_of(graph.own, graph.weight, received(own, *halo))
+
+
+def _margins_of(lists: Rows, weight: Float, z: Float) -> Float:
+    total = np.zeros(len(lists))
+    for column in z.T:
+        column = np.ascontiguousarray(column)
+        total += (column[: len(lists), None] - column[lists]) ** 2 @ weight
     return total
 
 
-def column_margins(graph: Graph, at: Index, phi: Numbers, *halo: Numbers) -> Float:
-    """The same for every column by itself, at some rows."""
-    z = received(phi, list(halo)).astype(np.float64, copy=False)
-    edges = graph.own[at]
-    own = z[at]
-    result: Float = edges @ (z * z) - 2 * own * (edges @ z)
+def taken(found: Rows, rows: Index) -> Rows:
+    return found[rows]
+
+
+def some_rows(shard: Shard, rows: Index) -> Shard:
+    return Shard(np.ascontiguousarray(shard.Xt[:, rows]), shard.rows[rows])
+
+
+def column_margins(own: Rows, near: Rows, weight: Float, parts: list[Numbers]) -> Float:
+    """The margins in every column by itself, of the rows ``own`` with neighbours ``near``."""
+    phi = np.concatenate(parts, dtype=np.float64)
+    n, width = near.shape
+    starts = np.arange(n + 1) * width
+    edges = sparse.csr_matrix((np.tile(weight, n), near.ravel(), starts), (n, len(phi)))
+    result: Float = edges @ (phi * phi) - 2 * phi[own] * (edges @ phi)
     return result
 
 
@@ -257,80 +260,101 @@ def smallest(values: Float) -> float:
 
 
 def weights(m: Float, sample_weight: Float, least: float, bits: Numbers) -> Float:
-    """``u`` of the rows, in the bag and out of it, n x 2."""
+    """``u`` of the rows: as it is in the bag, and less than zero out of it."""
     in_bag = np.unpackbits(bits, count=len(m)).astype(bool)
     u = sample_weight * np.exp(least - m)
-    return np.stack([np.where(in_bag, u, 0.0), np.where(in_bag, 0.0, u)], axis=1)
+    return np.where(in_bag, u, -u)
 
 
-def weigh_edges(graph: Graph, own: Float, *halo: Float) -> tuple[Any, Any]:
-    """The edges times the weights of their starts: of the bag, and of the rows left out."""
-    u = received(own, list(halo))
-    pair = []
-    for column in u.T:
-        values = graph.both.data * column[graph.sources]
-        kept = values != 0
-        starts = np.concatenate([[0], np.cumsum(kept)])[graph.both.indptr]
-        edges = values[kept], graph.both.indices[kept], starts
-        pair.append(sparse.csr_matrix(edges, graph.both.shape))
-    return pair[0], pair[1]
+def in_bag(u: Float) -> Float:
+    return np.maximum(u, 0.0)
 
 
-def _laplacian(edges: Any, z: Numbers, n_own: int) -> Float:
-    degree = np.asarray(edges.sum(axis=1))
-    result: Float = degree * z[:n_own] - edges @ z
-    return result
+def weights_at(u: Float, rows: Index) -> Float:
+    return in_bag(u[rows])
 
 
-def pull_back(
-    shard: Shard, edges: tuple[Any, Any], over: Terms, own: Numbers, *halo: Numbers
-) -> Float:
+@dataclass(frozen=True)
+class Edges:
+    """The edges of the rows with a weight, times the weights of their starts.
+
+    ``leaving`` are those that start at ``rows``, in this order; ``incoming`` is over all own rows,
+    and ``degree`` its row sums: those of a row's own edges are zero.
+    """
+
+    rows: Index
+    leaving: sparse.csr_matrix
+    incoming: sparse.csr_matrix
+    degree: Float
+
+    def times(self, z: Numbers) -> Float:
+        """``(S + S^T) z`` at the own rows."""
+        result: Float = self.incoming @ z
+        result[self.rows] += self.leaving @ z
+        return result
+
+
+def weigh_edges(graph: Graph, u: Float, of_bag: bool) -> Edges:
+    """Of the bag, or of the rows left out."""
+    u = in_bag(u if of_bag else -u)
+    rows = np.flatnonzero(u[: len(graph.own)])
+    values = (u[rows, None] * graph.weight).ravel()
+    starts = np.arange(len(rows) + 1) * graph.own.shape[1]
+    ending = graph.incoming
+    leaving = sparse.csr_matrix((values, graph.own[rows].ravel(), starts), (len(rows), len(u)))
+    weight = u[ending.indices]
+    kept = np.flatnonzero(weight)
+    starts = np.searchsorted(kept, ending.indptr)
+    weighted = ending.data[kept] * weight[kept], ending.indices[kept], starts
+    incoming = sparse.csr_matrix(weighted, ending.shape)
+    return Edges(rows, leaving, incoming, np.asarray(incoming.sum(axis=1)))
+
+
+def pull_back(shard: Shard, edges: Edges, over: Terms, own: Numbers, *halo: Numbers) -> Float:
     """The shard's part of ``Phi^T L z``."""
-    z = received(own, list(halo)).astype(np.float64, copy=False)
-    y = _laplacian(edges[0], z, len(own))
+    z = received(own, *halo)
+    y = edges.degree * z[: len(own)] - edges.times(z)
     return engine().pull_back(shard.Xt, over.factors, over.moments, y)
 
 
-def panel(graph: Graph, u: Float, edges: tuple[Any, Any], own: Numbers, *halo: Numbers) -> Float:
+def panel(edges: Edges, own: Numbers, *halo: Numbers) -> Float:
     """The shard's part of ``Phi^T L Phi``: ``Phi' diag(deg) Phi - P - P'``.
 
     P is from the edges that start in the bag alone.
     """
-    phi = received(own, list(halo))
-    degree, start = np.asarray(edges[0].sum(axis=1)), graph.own.astype(phi.dtype)
+    phi, leaving = np.concatenate([own, *halo]), edges.leaving.astype(own.dtype)
     A = np.zeros((own.shape[1], own.shape[1]))
-    for rows in slices_of(np.arange(len(own))):
-        part = own[rows].astype(np.float64)
-        A += part.T @ (degree[rows] * part)
-    for rows in slices_of(np.flatnonzero(u[:, 0])):
-        P = (own[rows] * u[rows, :1]).T @ (start[rows] @ phi).astype(np.float64)
+    for part in slices(len(own)):
+        rows = own[part].astype(np.float64)
+        A += rows.T @ (edges.degree[part] * rows)
+    for part in slices(len(edges.rows)):
+        P = own[edges.rows[part]].T.astype(np.float64) @ (leaving[part] @ phi)
         A -= P + P.T
     return A
 
 
-def slices_of(rows: Index) -> Iterator[Index]:
+def slices(n: int) -> Iterator[slice]:
     """Some rows at a time."""
-    return iter(np.split(rows, range(BLOCK, len(rows), BLOCK)))
+    return (slice(start, start + BLOCK) for start in range(0, n, BLOCK))
 
 
-def shares(edges: tuple[Any, Any], own: Numbers, *halo: Numbers) -> Float:
+def shares(edges: Edges, own: Numbers, *halo: Numbers) -> Float:
     """Count, mean and squared deviations of the shares of the rows, s x 3."""
-    z = received(own, list(halo)).astype(np.float64, copy=False)
-    left_out, n = edges[1], len(own)
-    degree = np.asarray(left_out.sum(axis=1))
-    values = left_out @ (z * z) - 2 * z[:n] * (left_out @ z) + z[:n] ** 2 * degree
+    z = received(own, *halo)
+    n = len(own)
+    values = edges.times(z * z) - 2 * z[:n] * edges.times(z) + z[:n] ** 2 * edges.degree
     mean = values.mean(axis=0)
     return np.stack([np.full(len(mean), n), mean, ((values - mean) ** 2).sum(axis=0)], axis=1)
 
 
 def slopes(gain: Float, u: Float) -> tuple[float, float, bool]:
-    first_order = u[:, 0] * gain
-    return float(first_order.sum()), float(u[:, 0].sum()), bool((first_order < 0).any())
+    first_order = in_bag(u) * gain
+    return float(first_order.sum()), float(in_bag(u).sum()), bool((first_order < 0).any())
 
 
 def balance(gain: Float, u: Float, w: float) -> Float:
     """Of the losing and the gaining side: the largest exponent, the sum, and its derivative."""
-    first_order = u[:, 0] * gain
+    first_order = in_bag(u) * gain
     out = np.array([[-np.inf, 0.0, 0.0], [-np.inf, 0.0, 0.0]])
     for side, members in enumerate((first_order < 0, first_order > 0)):
         if members.any():

@@ -28,6 +28,7 @@ class Partitions:
     futures: list[Future]
     rows: list[Index]
     n_columns: int
+    dtype: np.dtype[Any]
 
     @classmethod
     def of(cls, client: Any, X: Any) -> Partitions:
@@ -46,11 +47,12 @@ class Partitions:
             client.submit(_as_array, part, key=f"rows-{name}-{i}", pure=False)
             for i, part in enumerate(parts)
         ]
-        sizes = client.gather([client.submit(len, part, pure=False) for part in arrays])
-        ends = np.cumsum([0, *sizes])
+        kinds = client.gather([client.submit(_kind, part, pure=False) for part in arrays])
+        ends = np.cumsum([0, *(size for size, _ in kinds)])
         rows = [np.arange(a, b) for a, b in pairwise(ends)]
         full = [i for i, own in enumerate(rows) if len(own)]
-        return cls(client, [arrays[i] for i in full], [rows[i] for i in full], n_columns)
+        dtype = np.result_type(*(dtype for _, dtype in kinds))
+        return cls(client, [arrays[i] for i in full], [rows[i] for i in full], n_columns, dtype)
 
     @property
     def n_rows(self) -> int:
@@ -70,7 +72,7 @@ class Partitions:
 
     def scaling(self, kept: Index, standardize: bool, clip: float | None) -> Scaling:
         """As ``Scaling.of``: two passes, so that nothing overflows."""
-        at = [np.flatnonzero(np.isin(own, kept, assume_unique=True)) for own in self.rows]
+        at = self._places(kept)
         ends = self._gathered(_ends, at)
         low, high = np.min([e[0] for e in ends], axis=0), np.max([e[1] for e in ends], axis=0)
         size = np.maximum(np.abs(low), np.abs(high))
@@ -112,24 +114,31 @@ class Partitions:
             numbers.append(own)
         return DaskRows(self.client, shards, numbers, len(scaling.kept), len(scaling.plain), name)
 
-    def columns(self, used: Index) -> sparse.csc_matrix:
-        """Some columns of all rows, here: the others are empty."""
-        values = np.concatenate(
-            self.client.gather(
-                [self.client.submit(_taken, p, used, pure=False) for p in self.futures]
-            )
-        )
-        n, counts = self.n_rows, np.zeros(self.n_columns, dtype=np.int64)
-        counts[used] = n
-        indices = np.tile(np.arange(n, dtype=np.int32), len(used))
-        starts = np.concatenate([[0], np.cumsum(counts)])
-        shape = n, self.n_columns
-        return sparse.csc_matrix((values.ravel(order="F"), indices, starts), shape=shape)
+    def columns(self, used: Index, kept: Index) -> sparse.csr_matrix:
+        """Some columns of some rows, here: the others are empty. In the table's own precision."""
+        n, width, start = len(kept), len(used), 0
+        values = np.empty((n, width), dtype=self.dtype)
+        for part, own in zip(self.futures, self._places(kept)):
+            if len(own):  # one at a time: there is room for these columns once
+                taken = self.client.submit(_taken, part, own, used, pure=False).result()
+                values[start : start + len(own)] = taken
+                start += len(own)
+        indices = np.tile(used.astype(np.int32), n)
+        starts = np.arange(n + 1, dtype=np.int64 if n * width >= 2**31 else np.int32) * width
+        return sparse.csr_matrix((values.ravel(), indices, starts), shape=(n, self.n_columns))
+
+    def _places(self, kept: Index) -> list[Index]:
+        """Where those rows are in every partition."""
+        return [np.flatnonzero(np.isin(own, kept, assume_unique=True)) for own in self.rows]
 
 
 def _as_array(part: Any) -> Any:
     array = np.asarray(part)
     return array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
+
+
+def _kind(part: Any) -> tuple[int, np.dtype[Any]]:
+    return len(part), part.dtype
 
 
 def _finite(part: Any) -> bool:
@@ -146,5 +155,5 @@ def _unit_moments(part: Any, at: Index, safe: Float) -> Float:
     return np.stack([np.full(len(mean), float(len(at))), mean, ((unit - mean) ** 2).sum(axis=0)])
 
 
-def _taken(part: Any, used: Index) -> Float:
-    return np.asarray(part[:, used], dtype=np.float64)
+def _taken(part: Any, rows: Index, columns: Index) -> Any:
+    return part[np.ix_(rows, columns)]

@@ -23,6 +23,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.model_selection import StratifiedKFold
 
+from .._blocks import is_sparse
 from .._threads import one_blas_thread
 from .._typing import Data, Float, Index
 from ..boosting.learn import Learned, LearningOptions, learn, table_scaling
@@ -37,6 +38,8 @@ from ..metric import SparseMetric
 
 #: Folds of the evidence where one metric was learned from all rows.
 READOUT_FOLDS = 5
+#: Rows that are embedded at a time for their variance.
+EMBEDDED_ROWS = 2**17
 #: Neighbours of the plain distance that a model is held against.
 PLAIN_NEIGHBORS = 3
 
@@ -309,8 +312,22 @@ def _heaviest(factor: Factor, terms: Sequence[Term], size: int | None) -> Factor
 
 def _unit(fit: Learned, factor: Factor, X: Data) -> Float:
     """The factor scaled so that the rows have a total variance of 1 under its metric."""
-    variance = float(fit.metric(factor, None).transform(X).var(axis=0).sum())
+    variance = _total_variance(fit.metric(factor, None), X)
     return factor.matrix / np.sqrt(variance) if variance > 0 else factor.matrix
+
+
+def _total_variance(metric: SparseMetric, X: Data) -> float:
+    """Of the embedded rows, which need not be in memory together."""
+    X = X.tocsr() if is_sparse(X) else X
+    counts, means, squares = [], [], []
+    for start in range(0, X.shape[0], EMBEDDED_ROWS):
+        z = metric.embedded(X[start : start + EMBEDDED_ROWS])
+        counts.append(len(z))
+        means.append(z.mean(axis=0))
+        squares.append(len(z) * float(z.var(axis=0).sum()))
+    shift = np.average(means, axis=0, weights=counts)
+    between = ((np.array(means) - shift) ** 2).sum(axis=1)
+    return (sum(squares) + float(np.array(counts) @ between)) / int(X.shape[0])
 
 
 def _assembled(
