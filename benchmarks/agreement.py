@@ -1,6 +1,6 @@
 """Fifty steps of every engine held against those of the NumPy engine: terms and weights.
 
-    METRICBOOST_DATA=... python -m benchmarks.agreement torch   # float64 and float32, on the CPU
+    METRICBOOST_DATA=... python -m benchmarks.agreement torch   # float64, float32; CPU and GPU
     METRICBOOST_DATA=... python -m benchmarks.agreement dask    # 1, 2, 4 workers, 1 to 16 parts
 
 On both simulations and, where it is found, on Madelon; in panels and matrix-free. For torch also
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import sys
+from itertools import product
 
 import numpy as np
 from sklearn.neighbors import KNeighborsClassifier
@@ -60,16 +61,17 @@ def torch_engine() -> None:
     from metricboost.engines.torch_engine import TorchEngine
 
     torch.set_num_threads(1)
+    devices = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
     for name, (X, labels) in tables().items():
         for panels in (True, False):
             train = X[:ROWS], labels[:ROWS], np.ones(ROWS)
             expected = learn(*train, get_engine("numpy"), settings(panels))
             mode = "panels" if panels else "matrix-free"
             print(f"{name}, {mode}: NumPy, error {error(expected, X, labels):.4f}")
-            for dtype in (torch.float64, torch.float32):
-                found = learn(*train, TorchEngine(device="cpu", dtype=dtype), settings(panels))
-                said = agreement(found, expected)
-                print(f"  {dtype}: {said}, error {error(found, X, labels):.4f}", flush=True)
+            for device, dtype in product(devices, (torch.float64, torch.float32)):
+                found = learn(*train, TorchEngine(device=device, dtype=dtype), settings(panels))
+                said = f"{agreement(found, expected)}, error {error(found, X, labels):.4f}"
+                print(f"  {device}, {dtype}: {said}", flush=True)
 
 
 def dask_cluster() -> None:

@@ -122,7 +122,7 @@ def fit(n: int, p: int, workers: int, attempts: int, kill: bool) -> np.ndarray:
         before, start = megabytes(), time.perf_counter()
         kind = Killing if kill else SDist
         model = kind(
-            client=client, max_iter=attempts, refresh_every=10, n_averaged=1, prune=None,
+            client=client, max_iter=attempts, refresh_every=12, n_averaged=1, prune=None,
              neighbors="approximate" if n > 10_000 else "exact", random_state=0,
         ).fit(X, y)  # fmt: skip
         seconds, exchanged = time.perf_counter() - start, model.exchanged_[0]

@@ -26,6 +26,7 @@ from metricboost.dask import SDist, SDistClassifier  # noqa: E402
 from metricboost.dask import _rows as dask_rows  # noqa: E402
 from metricboost.dask import _samples as dask_samples  # noqa: E402
 from metricboost.dask._learn import learn_distributed  # noqa: E402
+from metricboost.dask._shards import Shard  # noqa: E402
 from metricboost.dask._table import Partitions  # noqa: E402
 
 Array = npt.NDArray[Any]
@@ -205,3 +206,11 @@ def test_without_dask_the_extra_is_named() -> None:
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "metricboost[dask]" in run.stdout
+
+
+def test_workers_know_how_large_a_shard_is() -> None:
+    """By size the scheduler decides where tasks run: the table must not go to them."""
+    from dask.sizeof import sizeof
+
+    shard = Shard(np.zeros((50, 100)), np.arange(100))
+    assert sizeof(shard) >= shard.Xt.nbytes

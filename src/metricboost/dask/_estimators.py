@@ -153,7 +153,9 @@ class _Distributed:
         )
         folds = [Fold(fits[j % len(fits)], kept, out) for j, (kept, out) in enumerate(split)]
         n_classes = int(table.labels.max()) + 1
-        crossfit = CrossFit(X, table.labels, table.weight, n_classes, engine, folds, scaling)
+        crossfit = CrossFit(
+            X, table.labels, table.weight, n_classes, engine, folds, scaling, len(fits) == 1
+        )
         vars(crossfit)["plain_score"] = np.nan  # it takes all columns
         return crossfit
 

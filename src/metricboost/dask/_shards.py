@@ -42,12 +42,24 @@ def engine() -> HostEngine:
     return made
 
 
+def _bytes(*arrays: Any) -> int:
+    """What a worker holds for them: tasks run where most of what they need is, by size."""
+    return sum(int(array.nbytes) for array in arrays)
+
+
+def _sparse_bytes(matrix: Any) -> int:
+    return _bytes(matrix.data, matrix.indices, matrix.indptr)
+
+
 @dataclass(frozen=True)
 class Shard:
     """Standardised columns of some rows, and their numbers in the whole table."""
 
     Xt: Float
     rows: Index
+
+    def __sizeof__(self) -> int:
+        return _bytes(self.Xt, self.rows)
 
     def columns(self, terms: Terms) -> Float:
         return engine().term_columns(self.Xt, terms.factors, terms.moments)
@@ -178,6 +190,9 @@ class Graph:
     incoming: sparse.csr_matrix
     halo: list[Rows]
 
+    def __sizeof__(self) -> int:
+        return _bytes(self.own, *self.halo) + _sparse_bytes(self.incoming)
+
 
 def make_graph(
     shard: int, found: Rows, numbers: Index, incoming: list[Any], owner: Rows, local: Rows,
@@ -286,6 +301,10 @@ class Edges:
     leaving: sparse.csr_matrix
     incoming: sparse.csr_matrix
     degree: Float
+
+    def __sizeof__(self) -> int:
+        parts = _sparse_bytes(self.leaving), _sparse_bytes(self.incoming)
+        return _bytes(self.rows, self.degree) + sum(parts)
 
     def times(self, z: Numbers) -> Float:
         """``(S + S^T) z`` at the own rows."""

@@ -23,9 +23,9 @@ from .._typing import Rows
 
 #: Rows of a block of references. Queries are in small blocks, each with its own near references,
 #: and so many of these are searched together. A first bound is from so many blocks of references.
-BLOCK, QUERIES, TOGETHER, FIRST_BLOCKS = 1024, 256, 32, 4
-#: Numbers of a tile of distances, on a GPU and elsewhere.
-TILE = {"cuda": 2**29, "cpu": 2**24}
+BLOCK, QUERIES, TOGETHER, FIRST_BLOCKS = 1024, 512, 32, 4
+#: Numbers of a tile of distances, on a GPU and elsewhere; and bytes of a GPU for each of them.
+TILE, TILE_SHARE = {"cuda": 2**30, "cpu": 2**24}, 64
 #: Distances of a tile that are looked at together first.
 GROUP = 64
 #: Principal directions that blocks are made and kept apart by, found from so many rows; a table of
@@ -172,8 +172,7 @@ class _Search:
         # From a middle far away all distances lose digits.
         slack = slack.max() + blur if half else slack.max().expand_as(slack)
         bound = bound + slack
-        farthest = torch.stack([part.amax() for part in torch.split(bound, size)])
-        near = references.distances(low, high) <= farthest[:, None] * (1 + 1e-6)
+        near = references.distances(low, high) <= _largest(bound, size)[:, None] * (1 + 1e-6)
         chosen = near.any(0).nonzero()[:, 0]
         query, row, rough = self._within(centred, middle, bound, chosen, half)
         if skipped is not None:
@@ -236,7 +235,7 @@ class _Search:
         moved = centred - middle
         ends = torch.stack([torch.ones_like(bound), moved.square().sum(1) - bound], 1)
         wide = torch.cat([-2 * moved, ends], 1).float()
-        per_tile = max(TILE[wide.device.type] // (self._references.size * len(wide)), 1)
+        per_tile = max(_tile(wide.device) // (self._references.size * len(wide)), 1)
         parts = []
         for blocks in torch.split(chosen, per_tile):
             rows, numbers = self._references.around(middle.float(), blocks, half)
@@ -271,6 +270,13 @@ class _Search:
         return row[first], exact[first]
 
 
+def _tile(device: torch.device) -> int:
+    if device.type != "cuda":
+        return TILE["cpu"]
+    has = int(torch.cuda.get_device_properties(device).total_memory)
+    return min(TILE["cuda"], has // TILE_SHARE)
+
+
 @contextmanager
 def full_products() -> Iterator[None]:
     """Products of float32 in all their digits, whatever the process has chosen."""
@@ -293,9 +299,15 @@ def _sorted_by(
 
 def _corners(rows: Tensor, size: int) -> tuple[Tensor, Tensor]:
     """Of the boxes around runs of rows."""
-    parts = torch.split(rows, size)
-    low = torch.stack([part.amin(0) for part in parts])
-    return low, torch.stack([part.amax(0) for part in parts])
+    low = -_largest(-rows, size)
+    return low, _largest(rows, size)
+
+
+def _largest(values: Tensor, size: int) -> Tensor:
+    """The largest of every run of so many, of which the last may be shorter."""
+    whole = len(values) // size * size
+    runs = values[:whole].view(-1, size, *values.shape[1:]).amax(1)
+    return torch.cat([runs, values[whole:].amax(0, keepdim=True)]) if len(values) > whole else runs
 
 
 def _starts(query: Tensor, n: int) -> Tensor:

@@ -86,6 +86,8 @@ class CrossFit:
     engine: Engine
     folds: list[Fold]
     scaling: Scaling
+    #: All folds have the same metric, learned from all rows.
+    one_fit: bool = False
 
     @property
     def fits(self) -> list[Learned]:
@@ -186,6 +188,9 @@ class CrossFit:
 
     def _moments(self, terms: Sequence[Term]) -> Float:
         """Mean and deviation of the terms over all rows; a start metric keeps its own."""
+        if self.one_fit:
+            known = dict(zip(self.fits[0].terms, self.fits[0].moments))
+            return np.array([known[term] for term in terms]).reshape(-1, 2)
         degree = max((len(term) for term in terms), default=1)
         used = sorted({column for term in terms for column in term})
         inside = {column: i for i, column in enumerate(used)}
@@ -232,7 +237,7 @@ def cross_fit(
         learned = learn(X, labels, weight, engine, options, watch(0, 1) if watch else None)
         split = split_rows(labels, min(READOUT_FOLDS, smallest), options.boosting.seed)
         folds = [Fold(learned, kept, out) for kept, out in split]
-        return over_folds(X, labels, weight, engine, options, folds)
+        return replace(over_folds(X, labels, weight, engine, options, folds), one_fit=True)
     watches = [watch(j, n_folds) if watch and n_jobs == 1 else None for j in range(n_folds)]
     fits = Parallel(min(n_jobs, n_folds))(
         delayed(learn_fold)(X, labels, weight, engine, options, kept, j, watches[j])
