@@ -2,10 +2,12 @@
 
     python -m benchmarks.cluster 1000000 100            # 4 workers, 30 attempts, 2 refreshes
     python -m benchmarks.cluster 1000000 100 --kill     # again with a worker killed at some step
+    python -m benchmarks.cluster 400000 100 --parts     # and the workers' seconds, task by task
 
-The double ring spread over a tenth of the columns, made on the workers, 16 partitions. One fit
-with the gate, approximate neighbours, nothing pruned. The second run must give the same metric:
-the command says how far it is from the first.
+The double ring spread over a tenth of the columns, made on the workers, 16 partitions. One fit,
+at most four terms a step (so that there are enough directions for approximate neighbours), nothing
+pruned, else the defaults. The second run must give the same metric: the command says how far it is
+from the first.
 """
 
 from __future__ import annotations
@@ -17,14 +19,15 @@ import random
 import resource
 import signal
 import time
+from collections import Counter, defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import dask
 import dask.array as da
 import numpy as np
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, get_task_stream
 
 from metricboost.dask import SDist
 from metricboost.dask._estimators import OF_A_STEP
@@ -115,19 +118,37 @@ class Killing(SDist):
             estimators.learn_distributed = learn
 
 
-def fit(n: int, p: int, workers: int, attempts: int, kill: bool) -> np.ndarray:
+def show_parts(stream: list[dict[str, Any]]) -> None:
+    """Seconds of all workers together, by task, computing and receiving."""
+    seconds: dict[str, Counter[str]] = defaultdict(Counter)
+    for task in stream:
+        name = str(task["key"]).split("-")[0]
+        for part in task["startstops"]:
+            seconds[part["action"]][name] += part["stop"] - part["start"]
+    for action in ("compute", "transfer"):
+        most = seconds[action].most_common(12)
+        print(f"  {action}: " + ", ".join(f"{name} {total:.1f}" for name, total in most))
+
+
+def fit(
+    n: int, p: int, workers: int, attempts: int, parts: bool = False, kill: bool = False
+) -> np.ndarray:
     """The learned W, over all columns' terms, in a fresh cluster."""
     with processes(workers) as client:
         X, y = table(n, p)
         before, start = megabytes(), time.perf_counter()
         kind = Killing if kill else SDist
+        watched = get_task_stream(client) if parts else nullcontext()
         model = kind(
-            client=client, max_iter=attempts, refresh_every=12, n_averaged=1, prune=None,
-             neighbors="approximate" if n > 10_000 else "exact", random_state=0,
-        ).fit(X, y)  # fmt: skip
+            client=client, max_iter=attempts, refresh_every=12, n_nonzero=4, n_averaged=1,
+            prune=None, neighbors="approximate" if n > 10_000 else "exact", random_state=0,
+        )  # fmt: skip
+        with watched as stream:
+            model.fit(X, y)
         seconds, exchanged = time.perf_counter() - start, model.exchanged_[0]
         step = sum(exchanged.get(name, 0) for name in OF_A_STEP) / attempts
-        recalls = sorted(set(np.round(model.path_["recall"], 3).tolist()))
+        path = model.path_
+        recalls = np.round(path["recall"][path["refreshed"]], 3).tolist()
         own = {name: round(size / 1e6, 1) for name, size in exchanged.items()}
         halo = exchanged["halo rows"]
         print(f"{n} x {p}, {workers} workers{', one killed' if kill else ''}: {seconds:.0f} s")
@@ -138,9 +159,11 @@ def fit(n: int, p: int, workers: int, attempts: int, kill: bool) -> np.ndarray:
         )
         print(f"  {step / 1e6:.1f} MB between workers a step, {halo} rows in halos; in all, MB:")
         print("   ", {name: size for name, size in own.items() if name != "halo rows"})
-        print(f"  {model.best_iter_} steps accepted, {model.path_['refreshed'].sum()} refreshes of "
+        print(f"  {model.best_iter_} steps accepted, {len(recalls)} refreshes of "
               f"recall {recalls}; {len(model.metric_.columns)} terms; "
-              f"loss {model.path_['loss'][-1]:.8g}", flush=True)  # fmt: skip
+              f"loss {path['loss'][-1]:.8g}", flush=True)  # fmt: skip
+        if stream is not None:
+            show_parts(stream.data)
         return model.metric_.matrix()
 
 
@@ -152,6 +175,7 @@ if __name__ == "__main__":
     parser.add_argument("p", type=int)
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--attempts", type=int, default=30)
+    parser.add_argument("--parts", action="store_true")
     parser.add_argument("--kill", action="store_true")
     given = vars(parser.parse_args())
     kill = given.pop("kill")

@@ -85,6 +85,7 @@ class LaplacianForm:
         self._every = every
         self.size = len(terms)
         self.rough = every and rows.rough_diagonal
+        self._known: tuple[Index, Float] = np.empty(0, dtype=np.intp), np.empty((0, 0))
 
     def diagonal(self) -> Float:
         if self._every:
@@ -99,7 +100,14 @@ class LaplacianForm:
         return self._rows.image(self._terms[used], vectors, self._terms)
 
     def block(self, index: Index) -> Float:
-        return self._rows.matrix(self._terms[index])
+        """Of what was asked for last a part is at hand."""
+        known, A = self._known
+        if not np.isin(index, known).all():
+            known = np.unique(index)
+            A = self._rows.matrix(self._terms[known])
+            self._known = known, A
+        place = np.searchsorted(known, index)
+        return A[np.ix_(place, place)]
 
 
 def _as_columns(index: Index, coef: Float, size: int) -> Float:
