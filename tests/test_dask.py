@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import pytest
 from sklearn.base import clone
 
@@ -22,6 +23,7 @@ from metricboost.engines import get_engine
 
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
 from metricboost.dask import SDist, SDistClassifier  # noqa: E402
 from metricboost.dask import _rows as dask_rows  # noqa: E402
 from metricboost.dask import _samples as dask_samples  # noqa: E402
@@ -115,7 +117,6 @@ def test_a_classifier_is_the_one_of_memory(client: Any, frames: bool) -> None:
     expected = metricboost.SDistClassifier(**settings).fit(X, y)
     dX, dy = da.from_array(X, chunks=(50, 8)), da.from_array(y, chunks=50)
     if frames:
-        pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
         names = [f"c{j}" for j in range(8)]
         dX = dd.from_pandas(pd.DataFrame(X, columns=names), npartitions=3)
         dy = dd.from_pandas(pd.Series(y), npartitions=3)
@@ -188,10 +189,113 @@ def test_what_cannot_be_done_is_said(client: Any) -> None:
         SDist(client=client, missing="impute").fit(dX, dy)
     with pytest.raises(ValueError, match="one label a row"):
         SDist(client=client).fit(dX, dy[:30])
-    with pytest.raises(ValueError, match="missing or infinite"):
+    with pytest.raises(ValueError, match=r"NaN in column 'x1'"):
         SDist(client=client).fit(da.where(dX > 2, np.nan, dX), dy)
-    with pytest.raises(ValueError, match="No step was accepted"):
-        SDist(client=client, max_iter=2, oob_gate=1e9, n_averaged=1).fit(dX, dy)
+    with pytest.raises(ValueError, match=r"infinity in column 'x1'"):
+        SDist(client=client).fit(da.where(dX > 2, np.inf, dX), dy)
+    for wrong, what in (
+        (None, "target y is None"),
+        (np.where(np.arange(60) == 3, np.nan, y), "y contains NaN"),
+        (np.linspace(0, 1, 60), "Unknown label type"),
+    ):
+        with pytest.raises(ValueError, match=what):
+            SDist(client=client).fit(dX, wrong)
+    with pytest.raises(ValueError, match="products overflow"):
+        SDist(client=client, standardize=False).fit(dX * 1e200, dy)
+    with pytest.raises(ValueError, match="distances need numbers"):
+        SDist(client=client).fit(dX.astype(complex), dy)
+    with pytest.raises(ValueError, match="dimension"):
+        SDist(client=client).fit(dX[:, 0], dy)
+    with pytest.raises(TypeError, match=r"pass a distributed\.Client"):
+        SDist(client="tcp://somewhere").fit(dX, dy)
+
+
+def test_columns_that_are_no_numbers_are_named(client: Any) -> None:
+    frame = pd.DataFrame({"a": np.arange(40.0), "b": list("xy") * 20})
+    y = np.arange(40) % 2
+    with pytest.raises(ValueError, match="Column 'b' holds text"):
+        SDist(client=client).fit(dd.from_pandas(frame, npartitions=2), y)
+    frame["b"] = pd.date_range("2024-01-01", periods=40)
+    with pytest.raises(ValueError, match="Column 'b' holds dates"):
+        SDist(client=client).fit(dd.from_pandas(frame, npartitions=2), y)
+    frame["b"] = pd.array([1, None] * 20, dtype="Int64")
+    with pytest.raises(ValueError, match="NaN in column 'b'"):
+        SDist(client=client).fit(dd.from_pandas(frame, npartitions=2), y)
+    double = pd.concat([frame[["a"]], frame[["a"]]], axis=1)
+    with pytest.raises(ValueError, match="stands twice"):
+        SDist(client=client).fit(dd.from_pandas(double, npartitions=2), y)
+
+
+@pytest.mark.filterwarnings("ignore:No step was accepted")
+@pytest.mark.parametrize("noise", [False, True])
+def test_folds_that_learn_nothing_are_the_plain_distance(client: Any, noise: bool) -> None:
+    """Some of them, or all: as in memory."""
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(90, 20)), rng.integers(0, 2, 90)
+    X[:, 0] += 0.4 * y * (not noise)
+    given = {"max_iter": 3, "n_averaged": 3, "random_state": 0, "start_share": 0.0, "prune": None}
+    if noise:
+        given["oob_gate"] = 1e9
+    expected = metricboost.SDistClassifier(engine="numpy", **given).fit(X, y)
+    found = SDistClassifier(client=client, **given).fit(da.from_array(X, chunks=(30, 20)), y)
+    steps = [fit.best_iter for fit in expected._crossfit.fits]
+    assert min(steps) == 0
+    assert noise or max(steps) > 0
+    assert np.allclose(found.predict_proba(X), expected.predict_proba(X), atol=1e-9)
+    assert np.isnan(found.to_local()._crossfit.plain_score)
+
+
+def test_columns_far_from_zero_as_they_are(client: Any) -> None:
+    X, y = make_xor(200, 12, informative=2, random_state=0)[:2]
+    given = {"max_iter": 5, "n_averaged": 1, "random_state": 0, "standardize": False}
+    expected = metricboost.SDist(engine="numpy", start_share=0.0, **given).fit(X + 1e6, y)
+    found = SDist(client=client, **given).fit(da.from_array(X + 1e6, chunks=(50, 12)), y)
+    assert found.metric_.columns == expected.metric_.columns
+    scale = np.abs(expected.metric_.matrix()).max()
+    assert np.abs(found.metric_.matrix() - expected.metric_.matrix()).max() < 1e-6 * scale
+
+
+def test_only_the_last_row_of_a_fold_varies(client: Any) -> None:
+    """Then one fit sees all rows."""
+    X, y = np.zeros((60, 3)), np.arange(60) % 2
+    X[5] = 1
+    model = SDist(client=client, max_iter=2, n_averaged=3, random_state=0, oob_gate=None)
+    model.fit(da.from_array(X, chunks=(30, 3)), y)
+    assert len(model._crossfit.fits) == 1
+
+
+def test_many_classes_and_many_rows(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sample of the first search has neighbours enough of every class."""
+    monkeypatch.setattr(dask_rows, "PLAIN_ROWS", 100)
+    monkeypatch.setattr(dask_rows, "PLAIN_SAMPLE", 60)
+    rng = np.random.default_rng(0)
+    y = np.arange(180) % 6
+    X = rng.normal(size=(180, 4)) + y[:, None]
+    model = SDist(client=client, max_iter=2, n_averaged=1, n_neighbors=20, random_state=0)
+    assert model.fit(da.from_array(X, chunks=(60, 4)), y).best_iter_ > 0
+
+
+def test_predictions_of_any_collection(client: Any) -> None:
+    """Empty partitions, dataframes, a pandas output that was asked for."""
+    X, y = make_xor(120, 6, informative=2, random_state=0)[:2]
+    dX = da.from_array(X, chunks=(40, 6))
+    model = SDistClassifier(client=client, max_iter=4, n_averaged=1, random_state=0).fit(dX, y)
+    assert model._partitions is None
+    expected = model.predict(X)
+    some = da.from_array(np.arange(120) < 40, chunks=40)
+    assert np.array_equal(model.predict(dX[some]).compute(), expected[:40])
+    assert model.score(dX, da.from_array(y, chunks=40)) == pytest.approx((expected == y).mean())
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    ddf = dd.from_pandas(frame, npartitions=3)
+    named = SDistClassifier(client=client, max_iter=4, n_averaged=1, random_state=0).fit(ddf, y)
+    assert np.array_equal(named.predict(ddf).compute(), expected)
+    assert named.predict_proba(ddf[ddf.a > 100]).compute().shape == (0, 2)
+    assert named.score(ddf, y) == pytest.approx((expected == y).mean())
+    with pytest.raises(ValueError, match="feature names"):
+        named.predict(ddf[list("bacdef")])
+    transformer = SDist(client=client, max_iter=4, n_averaged=1, random_state=0).fit(dX, y)
+    transformer.set_output(transform="pandas")
+    assert transformer.transform(dX).compute().shape == (120, transformer.metric_.rank)
 
 
 def test_without_dask_the_extra_is_named() -> None:

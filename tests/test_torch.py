@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+from sklearn.base import clone
 
 from metricboost import SDist, SDistClassifier
 from metricboost.boosting import BoostingOptions, Learned, LearningOptions, learn
@@ -282,3 +285,34 @@ def test_without_torch_the_extra_is_named() -> None:
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "metricboost[gpu]" in run.stdout
+
+
+def test_what_a_process_has_chosen_changes_nothing() -> None:
+    """Products of lower precision, which PyTorch can be told to prefer."""
+    X, y = make_xor(120, 8, informative=2, random_state=0)[:2]
+    model = SDistClassifier(
+        engine="torch", device="cpu", max_iter=4, n_averaged=1, random_state=0
+    ).fit(X, y)
+    expected = model.predict_proba(X)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        again = clone(model).fit(X, y)
+        assert np.array_equal(model.predict_proba(X), expected)
+    assert np.array_equal(again.predict_proba(X), expected)
+
+
+def test_a_pickle_opens_without_torch(tmp_path: Path) -> None:
+    X, y = make_xor(120, 8, informative=2, random_state=0)[:2]
+    model = SDistClassifier(
+        engine="torch", device="cpu", max_iter=4, n_averaged=1, random_state=0
+    ).fit(X, y)
+    (tmp_path / "model.pickle").write_bytes(pickle.dumps(model))
+    (tmp_path / "torch.py").write_text("raise ImportError('not here')")
+    np.save(tmp_path / "rows.npy", X)
+    script = (
+        "import sys, pickle, numpy as np\n"
+        "sys.path.insert(0, '.')\n"
+        "model = pickle.load(open('model.pickle', 'rb')).set_params(engine='auto')\n"
+        "np.save('found.npy', model.predict_proba(np.load('rows.npy')))\n"
+    )
+    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True)
+    assert np.allclose(np.load(tmp_path / "found.npy"), model.predict_proba(X))

@@ -5,13 +5,15 @@ from __future__ import annotations
 import inspect
 import sys
 from dataclasses import dataclass
+from numbers import Number
 from typing import Any
 
 import numpy as np
 from dask.base import compute, is_dask_collection
 from distributed import Client, get_client
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
+from sklearn.metrics import accuracy_score
+from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from .. import SDist as LocalSDist
 from .. import SDistClassifier as LocalSDistClassifier
@@ -19,10 +21,15 @@ from .._threads import one_blas_thread
 from .._typing import Index
 from ..boosting.learn import Learned, LearningOptions, pruned
 from ..boosting.start import start_scaling
-from ..engines import get_engine
+from ..engines import Engine, get_engine
 from ..estimators._options import Table
 from ..estimators._progress import ProgressLine
-from ..estimators._validation import check_classes, check_weights
+from ..estimators._validation import (
+    check_classes,
+    check_labels,
+    check_weights,
+    column_names,
+)
 from ..estimators._workers import threads
 from ..selection.crossfit import (
     READOUT_FOLDS,
@@ -55,24 +62,28 @@ class _Distributed:
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Learn the metric from a dask array or dataframe."""
-        if not is_dask_collection(X):
+        if not (is_dask_collection(X) and hasattr(X, "ndim")):
             raise TypeError(
                 f"metricboost.dask takes dask arrays and dataframes, not {type(X).__name__}: "
                 f"metricboost.{type(self).__name__} is for tables in memory."
             )
-        return super().fit(X, y, sample_weight)  # type: ignore[misc]
+        try:
+            return super().fit(X, y, sample_weight)  # type: ignore[misc]
+        finally:
+            self._partitions = None  # the workers need not keep the table
 
     def _prepared(self: Any, X: Any, y: Any, sample_weight: Any) -> Table:
         self._refuse_what_needs_all_columns()
-        self._partitions = Partitions.of(self._client(), X)
+        client = self._client()
+        y, sample_weight = (_here(given, client) for given in (y, sample_weight))
+        y = check_labels(self, y)
+        self._partitions = Partitions.of(client, X)
         self._set_features(X)
-        y, sample_weight = (np.asarray(v) if v is not None else None for v in
-                            compute(y, sample_weight, scheduler=self._client()))  # fmt: skip
         n = self._partitions.n_rows
-        if y.ndim != 1 or len(y) != n:
-            raise ValueError(f"X has {n} rows and y has shape {y.shape}: y needs one label a row.")
-        if not self._partitions.all_finite():
-            raise ValueError("X has missing or infinite values: impute them first.")
+        if len(y) != n:
+            raise ValueError(f"X has {n} rows and y has {len(y)}: y needs one label a row.")
+        names = column_names(self, self.n_features_in_)
+        self._partitions.check(names, self.standardize, self.max_degree)
         check_classes(self, y)
         rows, weight = check_weights(sample_weight, self.class_weight, y[:, None], y)
         remark = " among the rows with a weight" if len(rows) < n else ""
@@ -91,16 +102,20 @@ class _Distributed:
     def _set_features(self: Any, X: Any) -> None:
         self.n_features_in_ = self._partitions.n_columns
         self.__dict__.pop("feature_names_in_", None)
-        if hasattr(X, "columns") and all(isinstance(name, str) for name in X.columns):
-            self.feature_names_in_ = np.asarray(X.columns, dtype=object)
+        if hasattr(X, "columns"):
+            twice = X.columns[X.columns.duplicated()]
+            if len(twice):
+                raise ValueError(f"Column {twice[0]!r} stands twice in X: rename one of them.")
+            _check_feature_names(self, X._meta, reset=True)
 
     def _cross_fit(self: Any, table: Table, options: LearningOptions) -> CrossFit:
         smallest = int(np.bincount(table.labels).min())
         n_folds = min(self.n_averaged, smallest) if smallest > 2 else 1
+        engine = get_engine(self.engine, threads(self.n_jobs), self.device)
         line = ProgressLine(options.boosting.max_iter) if self.verbose else None
         seed, everything = options.boosting.seed, np.arange(len(table.labels))
-        if n_folds > 1:
-            split = split_rows(table.labels, n_folds, seed)
+        split = split_rows(table.labels, n_folds, seed) if n_folds > 1 else []
+        if split and all(self._varies(table.rows[kept], options) for kept, _ in split):
             each = [(kept, fold_options(options, j)) for j, (kept, _) in enumerate(split)]
         else:
             split = split_rows(table.labels, min(READOUT_FOLDS, smallest), seed)
@@ -117,7 +132,12 @@ class _Distributed:
         if line is not None:
             line.close([fit.path for fit in fits])
             self._say_what_travelled(fits)
-        return self._with_columns(table, options, fits, split)
+        return self._with_columns(table, options, fits, split, engine)
+
+    def _varies(self: Any, kept: Index, options: LearningOptions) -> bool:
+        """Whether anything does in some rows."""
+        scaling = self._partitions.scaling(kept, options.standardize, options.clip)
+        return len(scaling.kept) > 0
 
     def _say_what_travelled(self: Any, fits: list[Learned]) -> None:
         for number, (fit, exchanged) in enumerate(zip(fits, self.exchanged_), 1):
@@ -134,18 +154,15 @@ class _Distributed:
         options: LearningOptions,
         fits: list[Learned],
         split: list[tuple[Index, Index]],
+        engine: Engine,
     ) -> CrossFit:
-        """The fits over the columns that they use: these come here, and no others."""
-        learned = [fit for fit in fits if fit.best_iter > 0]
-        if not learned:
-            raise ValueError(
-                "No step was accepted: the classes do not differ by more than noise, or there are "
-                "too few rows. Lower oob_gate to accept weaker evidence."
-            )
-        used = np.unique([j for fit in learned for term in fit.terms for j in term])
+        """The fits over the columns that they use: these come here, and no others.
+
+        A fit that learned nothing is the plain distance, which uses all.
+        """
+        used = np.unique([j for fit in fits for term in fit.terms for j in term])
         X = self._partitions.columns(used.astype(np.intp), table.rows)
-        engine = get_engine(self.engine, threads(self.n_jobs), self.device)
-        if len(fits) == 1 and options.prune is not None:
+        if len(fits) == 1 and fits[0].best_iter and options.prune is not None:
             with one_blas_thread():
                 fits = [pruned(fits[0], X, None, table.labels, engine, options.prune)]
         scaling = start_scaling(
@@ -160,7 +177,19 @@ class _Distributed:
         return crossfit
 
     def _client(self: Any) -> Client:
-        return self.client if self.client is not None else get_client()
+        if self.client is not None:
+            if not isinstance(self.client, Client):
+                raise TypeError(
+                    f"client is a {type(self.client).__name__}: pass a distributed.Client."
+                )
+            return self.client
+        try:
+            return get_client()
+        except ValueError as error:
+            raise ValueError(
+                "There is no cluster to fit on: pass client=distributed.Client(...), or make one "
+                "before."
+            ) from error
 
     def to_local(self: Any) -> Any:
         """The plain model, with nothing of the cluster in it."""
@@ -174,14 +203,21 @@ class _Distributed:
 
     def _by_partitions(self: Any, X: Any, method: str, one_column: bool) -> Any:
         """A method of the plain model on every partition of a dask collection, lazily."""
-        run = _Method(self.to_local(), method)
+        if X.ndim != 2:
+            raise ValueError(f"Expected rows and columns, got {X.ndim} dimension(s): reshape it.")
+        model = self.to_local()
+        if hasattr(model, "set_output"):
+            model.set_output(transform="default")  # a partition is an array
         if not hasattr(X, "chunks"):
-            return X.map_partitions(run)
+            like = np.asarray(getattr(model, method)(_one_row(self, X)))
+            return X.map_partitions(_Method(model, method, like[:0]), meta=like[:0])
         X = X.rechunk({1: -1})
-        like = run(np.zeros((1, X.shape[1])))
+        like = np.asarray(getattr(model, method)(np.zeros((1, X.shape[1]))))
+        run = _Method(model, method, like[:0])
         if one_column:
-            return X.map_blocks(run, drop_axis=1, dtype=like.dtype)
-        return X.map_blocks(run, chunks=(X.chunks[0], (like.shape[1],)), dtype=like.dtype)
+            return X.map_blocks(run, drop_axis=1, dtype=like.dtype, meta=like[:0])
+        chunks = X.chunks[0], (like.shape[1],)
+        return X.map_blocks(run, chunks=chunks, dtype=like.dtype, meta=like[:0])
 
     def transform(self: Any, X: Any) -> Any:
         """Embed rows; of a dask collection lazily, partition by partition."""
@@ -206,11 +242,27 @@ class _Distributed:
 
 @dataclass(frozen=True)
 class _Method:
+    """Of a model, on partitions; those without rows give what is of none."""
+
     model: Any
     name: str
+    nothing: Any
 
     def __call__(self, part: Any) -> Any:
-        return getattr(self.model, self.name)(part)
+        return getattr(self.model, self.name)(part) if len(part) else self.nothing
+
+
+def _here(given: Any, client: Client) -> Any:
+    """Labels or weights, in memory."""
+    if given is None or isinstance(given, Number):
+        return given
+    return np.asarray(compute(given, scheduler=client)[0])
+
+
+def _one_row(model: Any, X: Any) -> Any:
+    """A row with the columns of a dataframe, which must be those of the fit."""
+    _check_feature_names(model, X._meta, reset=False)
+    return X._meta.reindex([0]).astype(float).fillna(0.0)
 
 
 def _with_client(local: type) -> Any:
@@ -290,3 +342,12 @@ class SDistClassifier(_Distributed, LocalSDistClassifier):
         if is_dask_collection(X):
             return self._by_partitions(X, "predict_proba", False)
         return super().predict_proba(X)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of rows that are classified correctly."""
+        if not is_dask_collection(X):
+            return float(super().score(X, y, sample_weight))
+        client = self._client()
+        y, sample_weight = (_here(given, client) for given in (y, sample_weight))
+        predicted = _here(self.predict(X), client)
+        return float(accuracy_score(y, predicted, sample_weight=sample_weight))

@@ -34,7 +34,7 @@ class DaskRows(TrainingRows):
 
     def __init__(
         self, client: Any, shards: Sequence[Future], numbers: Sequence[Index], n_columns: int,
-        n_plain: int, name: str,
+        n_plain: int, name: str, centred: bool,
     ) -> None:  # fmt: skip
         self._client, self.shards, self.numbers = client, list(shards), list(numbers)
         self.n_columns, self.n_plain = n_columns, n_plain
@@ -50,6 +50,9 @@ class DaskRows(TrainingRows):
         self.exchanged: dict[str, int] = {}
         self._rows_of = self.each(_shards.given, list(self.numbers))
         self.narrow = np.float32 if self.n_rows >= NARROW_ROWS else np.float64
+        # Columns taken as given are centred on their way: far from zero, sums would cancel.
+        means = np.zeros(n_columns) if centred else self._column_means()
+        self._means = np.append(means, 0.0)
 
     # --- tasks
 
@@ -110,6 +113,16 @@ class DaskRows(TrainingRows):
         deviation = np.sqrt(spread / n)
         varies = deviation > CONSTANT * parts[:, :, 3].max(axis=0)
         return np.stack([mean, np.where(varies, deviation, np.inf)], axis=1)
+
+    def _column_means(self) -> Float:
+        columns = np.arange(self.n_columns, dtype=np.int32)[:, None]
+        return self.term_moments(columns)[:, 0]
+
+    def shift(self, terms: Terms, vectors: Float) -> Float:
+        """What projections are moved by: products are centred as they are."""
+        alone = (terms.factors < self.n_columns).sum(axis=1) == 1
+        shift: Float = (self._means[terms.factors[:, 0]] * alone) @ vectors
+        return shift
 
     def two_valued(self) -> npt.NDArray[np.bool_]:
         parts = np.stack(self.results(self.each(_shards.extremes, self.shards)))
@@ -178,7 +191,11 @@ class DaskRows(TrainingRows):
 
     def _plain(self, lists: NeighborLists) -> list[Future]:
         """In all columns: among all rows, or a sample of many, which goes to every worker."""
-        sample = sampled(self._codes, PLAIN_SAMPLE) if self.n_rows > PLAIN_ROWS else None
+        sample = (
+            sampled(self._codes, PLAIN_SAMPLE, max(lists.sizes) + 1)
+            if self.n_rows > PLAIN_ROWS
+            else None
+        )
         references = self.each(_shards.plain_rows, self.shards, self.n_plain, sample)
         n_references = self.n_rows if sample is None else len(sample)
         self.add("first search", n_references * self.n_plain * 8 * (len(self.shards) - 1))
@@ -233,7 +250,8 @@ class DaskRows(TrainingRows):
         self._edges = self.each(_shards.weigh_edges, self._graphs, self._all_weights, True)
 
     def _projected(self, terms: Terms, vectors: Float, dtype: npt.DTypeLike) -> list[Future]:
-        return self.each(_shards.project, self.shards, terms, vectors, dtype)
+        shift = self.shift(terms, vectors)
+        return self.each(_shards.project, self.shards, terms, vectors, dtype, shift)
 
     def _width(self, vectors: Float) -> int:
         return vectors.shape[1] * np.dtype(self.narrow).itemsize

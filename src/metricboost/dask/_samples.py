@@ -21,10 +21,10 @@ SAMPLED_ROWS = 2**11
 BLOCK = 64
 
 
-def sampled(labels: Index, n_rows: int) -> Index:
+def sampled(labels: Index, n_rows: int, least: int) -> Index:
     """Rows of every class, as many of each where it has as many, evenly spaced."""
     members = [np.flatnonzero(labels == c) for c in range(int(labels.max()) + 1)]
-    each = n_rows // len(members)
+    each = max(n_rows // len(members), least)
     chosen = [
         m if len(m) <= each else m[np.linspace(0, len(m) - 1, each).astype(np.intp)]
         for m in members
@@ -73,7 +73,8 @@ class Diagonal:
         for start in range(self._size, len(terms), BLOCK):
             part = terms[start : start + BLOCK]
             every = np.eye(len(part))
-            phi = rows.each(_shards.project, self._shards, part, every, rows.narrow)
+            shift = rows.shift(part, every)
+            phi = rows.each(_shards.project, self._shards, part, every, rows.narrow, shift)
             rows.add("diagonal", self._travels * len(part) * np.dtype(rows.narrow).itemsize)
             self._margins.append(
                 rows.submit(_shards.column_margins, self._own, self._near, self._weight, phi)

@@ -101,10 +101,14 @@ def others_than(shard: Shard, low: Float, high: Float) -> npt.NDArray[np.bool_]:
 
 
 def project(
-    shard: Shard, terms: Terms, vectors: Float, dtype: npt.DTypeLike = np.float64
+    shard: Shard,
+    terms: Terms,
+    vectors: Float,
+    dtype: npt.DTypeLike = np.float64,
+    shift: float | Float = 0.0,
 ) -> Numbers:
-    """``Phi V`` at the shard's rows."""
-    return (shard.columns(terms) @ vectors).astype(dtype, copy=False)
+    """``Phi V`` at the shard's rows, less a shift."""
+    return (shard.columns(terms) @ vectors - shift).astype(dtype, copy=False)
 
 
 def given(value: Any) -> Any:

@@ -14,6 +14,7 @@ from scipy import sparse
 
 from .._typing import Float, Index
 from ..boosting.scaling import CONSTANT, Scaling
+from ..estimators._validation import complain_of_columns, numbers_of, refuse_large
 from . import _shards
 from ._rows import DaskRows, pooled
 
@@ -33,24 +34,27 @@ class Partitions:
     @classmethod
     def of(cls, client: Any, X: Any) -> Partitions:
         """Of a dask array or dataframe; where its partitions are computed, they stay."""
-        if hasattr(X, "chunks"):
-            if X.ndim != 2:
-                raise ValueError(f"Expected 2D array, got an array of {X.ndim} dimensions.")
-            X = X.rechunk({1: -1})
-            n_columns = int(X.shape[1])
-        else:
-            n_columns = len(X.columns)
+        if X.ndim != 2:
+            raise ValueError(
+                f"Expected a table of rows and columns, got {X.ndim} dimension(s): reshape it."
+            )
+        X = X.rechunk({1: -1}) if hasattr(X, "chunks") else X
+        n_columns = int(X.shape[1]) if hasattr(X, "chunks") else len(X.columns)
+        if not n_columns:
+            raise ValueError("X has 0 columns: there is nothing to learn a distance from.")
         delayed = np.ravel(X.to_delayed()).tolist()
         parts = client.compute(delayed)
         name = uuid4().hex[:8]
         arrays = [
-            client.submit(_as_array, part, key=f"rows-{name}-{i}", pure=False)
+            client.submit(numbers_of, part, key=f"rows-{name}-{i}", pure=False)
             for i, part in enumerate(parts)
         ]
         kinds = client.gather([client.submit(_kind, part, pure=False) for part in arrays])
         ends = np.cumsum([0, *(size for size, _ in kinds)])
         rows = [np.arange(a, b) for a, b in pairwise(ends)]
         full = [i for i, own in enumerate(rows) if len(own)]
+        if ends[-1] < 2:
+            raise ValueError(f"X has {ends[-1]} row(s), and a distance is between rows.")
         dtype = np.result_type(*(dtype for _, dtype in kinds))
         return cls(client, [arrays[i] for i in full], [rows[i] for i in full], n_columns, dtype)
 
@@ -67,8 +71,15 @@ class Partitions:
             groups[holders[0]].append(number)
         return sorted(groups.values())
 
-    def all_finite(self) -> bool:
-        return all(self.client.gather(self.client.map(_finite, self.futures, pure=False)))
+    def check(self, names: Sequence[str], standardize: bool, max_degree: int) -> None:
+        """No missing or infinite values, and none that overflow."""
+        parts = self.client.gather(self.client.map(_not_numbers, self.futures, pure=False))
+        complain_of_columns(
+            *(np.flatnonzero(np.any(found, axis=0)) for found in zip(*parts)), names
+        )
+        if not standardize:
+            largest = self.client.gather(self.client.map(_largest, self.futures, pure=False))
+            refuse_large(max(largest), max_degree)
 
     def scaling(self, kept: Index, standardize: bool, clip: float | None) -> Scaling:
         """As ``Scaling.of``: two passes, so that nothing overflows."""
@@ -112,7 +123,9 @@ class Partitions:
                 )
             )
             numbers.append(own)
-        return DaskRows(self.client, shards, numbers, len(scaling.kept), len(scaling.plain), name)
+        sizes = len(scaling.kept), len(scaling.plain)
+        centred = bool((scaling.center != 0).any())
+        return DaskRows(self.client, shards, numbers, *sizes, name, centred)
 
     def columns(self, used: Index, kept: Index) -> sparse.csr_matrix:
         """Some columns of some rows, here: the others are empty. In the table's own precision."""
@@ -132,17 +145,17 @@ class Partitions:
         return [np.flatnonzero(np.isin(own, kept, assume_unique=True)) for own in self.rows]
 
 
-def _as_array(part: Any) -> Any:
-    array = np.asarray(part)
-    return array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
-
-
 def _kind(part: Any) -> tuple[int, np.dtype[Any]]:
     return len(part), part.dtype
 
 
-def _finite(part: Any) -> bool:
-    return bool(np.isfinite(part).all())
+def _not_numbers(part: Any) -> tuple[Any, Any]:
+    """Columns with missing values, and with infinite ones."""
+    return np.isnan(part).any(axis=0), np.isinf(part).any(axis=0)
+
+
+def _largest(part: Any) -> float:
+    return float(np.abs(part).max())
 
 
 def _ends(part: Any, at: Index) -> tuple[Float, Float]:

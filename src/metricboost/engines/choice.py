@@ -61,6 +61,17 @@ def _torch_engine(threads: int, device: str) -> Engine:
     return TorchEngine(threads, device)
 
 
+def restored_torch_engine(threads: int, device: str, dtype: str) -> Engine:
+    """The engine of a model that was pickled; what is at hand where there is none of its kind."""
+    try:
+        torch = importlib.import_module("torch")
+        from .torch_engine import TorchEngine
+
+        return TorchEngine(threads, device, getattr(torch, dtype))
+    except (ImportError, ValueError):  # no PyTorch, or no such device
+        return get_engine("auto", threads)
+
+
 @lru_cache(maxsize=1)
 def _say_once_that_native_is_missing() -> None:
     warnings.warn(_NO_NATIVE, UserWarning, stacklevel=2)

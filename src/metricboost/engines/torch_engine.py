@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,10 +15,11 @@ from .._blocks import row_blocks
 from .._typing import Data, Float, Index, Rows
 from ..errors import DeviceMemoryError
 from .base import Engine, NeighborLists
+from .choice import restored_torch_engine
 from .rows import TrainingRows
 from .sorting import searches
 from .torch_rows import TorchRows
-from .torch_search import as_rows, nearest
+from .torch_search import as_rows, full_products, nearest
 
 if TYPE_CHECKING:
     from ..metric import SparseMetric
@@ -97,8 +98,13 @@ class TorchEngine(Engine):
         terms = _MetricTerms(metric, self.device)
         for part, block in row_blocks(X):
             whole = block if metric.imputation is None else metric.imputation.apply(block)
-            result[part] = terms.embedded(whole)
+            with full_products(self.device):
+                result[part] = terms.embedded(whole)
         return result
+
+    def __reduce__(self) -> Any:
+        """Where a model is opened there may be no PyTorch, or no GPU."""
+        return restored_torch_engine, (self.threads, self.device.type, str(self.dtype)[6:])
 
     def free(self) -> float:
         """Bytes that may still be used."""

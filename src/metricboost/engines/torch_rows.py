@@ -21,6 +21,7 @@ from .._typing import Float, Index, Rows
 from .base import CONSTANT, NeighborLists
 from .host import MARGIN_ROWS, sampled_rows
 from .rows import Line, Terms, TrainingRows
+from .torch_search import full_products
 
 if TYPE_CHECKING:
     from .torch_engine import TorchEngine
@@ -37,12 +38,15 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def _bounded(method: Method) -> Method:
-    """What a step needs beside the table and the graph may not be there either."""
+    """In full precision; and what a step needs beside table and graph may not be there either."""
 
     @wraps(method)
     def bounded(self: TorchRows, *args: Any) -> Any:
         at_hand = 8 * WORK + 40 * self.n_rows * 8
-        with self.engine.memory_of(f"A step over {self.n_rows} rows", at_hand, surely=False):
+        with (
+            full_products(self._device),
+            self.engine.memory_of(f"A step over {self.n_rows} rows", at_hand, surely=False),
+        ):
             return method(self, *args)
 
     return cast(Method, bounded)
@@ -121,6 +125,7 @@ class TorchRows(TrainingRows):
         self._embedding: list[Tensor] = []
         self._near: Tensor | None = None
 
+    @_bounded
     def embed(self, terms: Terms, matrix: Float) -> None:
         if matrix.size:
             self._embedding.append(self._along(terms, matrix))
@@ -135,13 +140,16 @@ class TorchRows(TrainingRows):
     def _rank(self) -> int:
         return sum(part.shape[1] for part in self._embedding)
 
+    @_bounded
     def _gram(self) -> Float:
         together = self.embedding()
         return _host(together.T @ together)
 
+    @_bounded
     def _turn(self, vectors: Float) -> None:
         self._embedding = [self.embedding() @ self._sent(vectors)]
 
+    @_bounded
     def _find_neighbors(self, lists: NeighborLists, approximate: bool) -> float:
         """Always exact."""
         rows = self.embedding()
@@ -243,10 +251,12 @@ class TorchRows(TrainingRows):
         self._gain = self.graph.margins(self._direction)
         return _TorchLine(self._weights[self._in_bag], self._gain[self._in_bag])
 
+    @_bounded
     def take(self, w: float) -> None:
         self._margins = self._margins + w * self._gain
         self._embedding.append(np.sqrt(w) * self._direction)
 
+    @_bounded
     def loss(self) -> float:
         return float(self._sample_weight @ torch.exp(torch.clamp(-self._margins, max=500.0)))
 

@@ -53,7 +53,8 @@ def nearest(
     ``itself[i]``, the query's own reference, is left out; ``known[i]`` are some k references,
     which only make it faster. There must be k references at least.
     """
-    return _Search(references, k)(queries, itself, known)
+    with full_products(queries.device):
+        return _Search(references, k)(queries, itself, known)
 
 
 def _halved(guide: Tensor, block: int) -> tuple[Tensor, int]:
@@ -219,8 +220,7 @@ class _Search:
         wide = torch.nn.functional.pad(-2 * centred, (0, 1), value=1.0)
         wide = torch.nn.functional.pad(wide, (0, 0, 0, padding))
         rows = references.wide.view(len(references.low), references.size, -1)[chosen]
-        with full_products():
-            rough = wide.view(len(low), size, -1) @ rows.flatten(1, 2).transpose(1, 2)
+        rough = wide.view(len(low), size, -1) @ rows.flatten(1, 2).transpose(1, 2)
         return rough.kthvalue(k, dim=2).values.view(-1)[: len(centred)]
 
     def _known_bound(self, queries: Tensor, known: Tensor) -> Tensor:
@@ -240,8 +240,7 @@ class _Search:
         for blocks in torch.split(chosen, per_tile):
             rows, numbers = self._references.around(middle.float(), blocks, half)
             own = torch.nn.functional.pad(wide, (0, rows.shape[1] - wide.shape[1])).to(rows.dtype)
-            with full_products():
-                tile = (own @ rows.T).view(len(wide), GROUP, -1)
+            tile = (own @ rows.T).view(len(wide), GROUP, -1)
             query, group = (tile.amin(1) <= 0).nonzero(as_tuple=True)
             found = tile[query, :, group]
             hit, lane = (found <= 0).nonzero(as_tuple=True)
@@ -278,12 +277,13 @@ def _tile(device: torch.device) -> int:
 
 
 @contextmanager
-def full_products() -> Iterator[None]:
-    """Products of float32 in all their digits, whatever the process has chosen."""
+def full_products(device: torch.device) -> Iterator[None]:
+    """Numbers in all their digits, whatever precision the process has chosen for products."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("highest")
     try:
-        yield
+        with torch.autocast(device.type, enabled=False):
+            yield
     finally:
         torch.set_float32_matmul_precision(before)
 

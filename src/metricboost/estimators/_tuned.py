@@ -188,6 +188,11 @@ class SDistClassifierCV(ClassifierMixin, ExplainingMixin, TransformerMixin, Base
         -------
         self
         """
+        if hasattr(self.estimator, "client"):
+            raise TypeError(
+                "SDistClassifierCV searches over a table in memory: it takes no estimator of "
+                "metricboost.dask."
+            )
         base = clone(self.estimator) if self.estimator is not None else SDistClassifier()
         given = base.random_state if self.random_state is None else self.random_state
         random = check_random_state(given)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sklearn.utils import get_tags
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
 from .._blocks import dense, is_sparse, row_blocks, slices
 from .._typing import Data, Float, Index
@@ -42,13 +42,7 @@ def check_training(
     """X and y for ``fit``: a table as from ``check_table`` and one label for each of its rows."""
     X = _with_nan_for_missing(X) if missing == "impute" else X
     _refuse_text(X, _remedy(estimator))
-    if y is None:
-        raise ValueError(
-            f"{type(estimator).__name__} requires y to be passed, but the target y is None: "
-            "it learns from class labels."
-        )
-    _refuse_missing_labels(y)
-    y = _natural_labels(y)
+    y = _present_labels(estimator, y)
     X, y = validate_data(
         estimator, X, y, **_layout(estimator), ensure_min_samples=2, multi_output=False,
     )  # fmt: skip
@@ -56,6 +50,36 @@ def check_training(
     _refuse_not_finite(X, names, None if missing == "impute" else remedy)
     check_classification_targets(y)
     return X, y
+
+
+def check_labels(estimator: Any, y: Any) -> npt.NDArray[Any]:
+    """The labels by themselves, for a table that is elsewhere."""
+    labels: npt.NDArray[Any] = column_or_1d(_present_labels(estimator, y), warn=True)
+    check_classification_targets(labels)
+    return labels
+
+
+def _present_labels(estimator: Any, y: Any) -> Any:
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None: "
+            "it learns from class labels."
+        )
+    _refuse_missing_labels(y)
+    return _natural_labels(y)
+
+
+def numbers_of(part: Any) -> npt.NDArray[Any]:
+    """Some rows of a table as float32 or float64; text, dates and complex numbers are refused."""
+    if is_sparse(part):
+        part = part.toarray()
+    _refuse_text(part, _IMPUTE)
+    if hasattr(part, "to_numpy") and any(dtype != np.float32 for dtype in part.dtypes):
+        return np.asarray(part.to_numpy(dtype=np.float64, na_value=np.nan))
+    array = np.asarray(part)
+    if array.dtype.kind not in "biufO":
+        raise ValueError(f"X is of type {array.dtype}, but distances need numbers.")
+    return array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
 
 
 def column_names(estimator: Any, n_features: int) -> list[str]:
@@ -165,11 +189,21 @@ def _kind(column: Any) -> str:
 
 def _refuse_not_finite(X: Data, names: Sequence[str], remedy_for_missing: str | None) -> None:
     """Columns with NaN (where there is a remedy to name: else it is let through) or infinity."""
-    for what, found, remedy in (
-        ("NaN", np.isnan, remedy_for_missing),
-        ("infinity", np.isinf, "replace the infinite values or drop their rows"),
+    missing = [] if remedy_for_missing is None else _columns_with(X, np.isnan)
+    complain_of_columns(missing, _columns_with(X, np.isinf), names, remedy_for_missing)
+
+
+def complain_of_columns(
+    missing: Sequence[int] | Index,
+    infinite: Sequence[int] | Index,
+    names: Sequence[str],
+    remedy_for_missing: str | None = None,
+) -> None:
+    """Where there are any."""
+    for what, bad, remedy in (
+        ("NaN", missing, remedy_for_missing or _IMPUTE),
+        ("infinity", infinite, "replace the infinite values or drop their rows"),
     ):
-        bad = _columns_with(X, found) if remedy is not None else []
         if len(bad):
             columns = listed([names[j] for j in bad])
             raise ValueError(f"Input X contains {what} in column {columns}: {remedy}.")
@@ -287,9 +321,12 @@ def check_init(init: Any, n_features: int, max_degree: int) -> Any:
 
 def check_scales(X: Data, standardize: bool, max_degree: int) -> None:
     """Without standardisation squared distances between products must not overflow."""
-    if standardize:
-        return
-    largest = max(float(np.abs(block).max()) for _, block in row_blocks(X))
+    if not standardize:
+        largest = max(float(np.abs(block).max()) for _, block in row_blocks(X))
+        refuse_large(largest, max_degree)
+
+
+def refuse_large(largest: float, max_degree: int) -> None:
     limit = 10.0 ** (300 / (2 * max_degree + 2))
     if largest > limit:
         raise ValueError(
