@@ -3,7 +3,7 @@
     python -m benchmarks.extrapolate halo      # rows that a worker needs of the others, measured
     python -m benchmarks.extrapolate           # the table of docs/hundred_workers.md
 
-``MEASURED`` is from ``python -m benchmarks.cluster 400000 100 --parts`` (workers' seconds by task and
+``MEASURED`` is from ``python -m benchmarks.cluster 1000000 100 --parts`` (the workers' seconds and
 bytes) and from ``python -m benchmarks.extrapolate search``; all else is arithmetic, here.
 """
 
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass
 
 import numpy as np
 

@@ -25,7 +25,7 @@ Future = Any
 PLAIN_ROWS, PLAIN_SAMPLE = 2**15, 2**13
 #: Of more rows the diagonal, which says where the power method starts, is of a sample.
 MARGIN_ROWS = 2**14
-#: Of more rows, projections travel in float32.
+#: Of more rows, the projections of power iterations and of the gate travel in float32.
 NARROW_ROWS = 2**15
 
 
@@ -258,8 +258,8 @@ class DaskRows(TrainingRows):
 
     def matrix(self, terms: Terms) -> Float:
         every = np.eye(len(terms))
-        phi = self._projected(terms, every, self.narrow)
-        parts = self._across("panel", _shards.panel, phi, self._width(every), self._edges)
+        phi = self._projected(terms, every, np.float64)  # it gives xi, and the step its weight
+        parts = self._across("panel", _shards.panel, phi, 8 * len(terms), self._edges)
         A: Float = np.sum(self.results(parts), axis=0)
         return (A + A.T) / 2
 

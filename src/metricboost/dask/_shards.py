@@ -345,13 +345,12 @@ def panel(edges: Edges, own: Numbers, *halo: Numbers) -> Float:
 
     P is from the edges that start in the bag alone.
     """
-    phi, leaving = np.concatenate([own, *halo]), edges.leaving.astype(own.dtype)
+    phi = received(own, *halo)
     A = np.zeros((own.shape[1], own.shape[1]))
     for part in slices(len(own)):
-        rows = own[part].astype(np.float64)
-        A += rows.T @ (edges.degree[part] * rows)
+        A += own[part].T @ (edges.degree[part] * own[part])
     for part in slices(len(edges.rows)):
-        P = own[edges.rows[part]].T.astype(np.float64) @ (leaving[part] @ phi)
+        P = own[edges.rows[part]].T @ (edges.leaving[part] @ phi)
         A -= P + P.T
     return A
 
