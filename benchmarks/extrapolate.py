@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -70,5 +71,74 @@ def search() -> None:
             print(f"  {n} rows, {len(rows)} of them its own: {took:.2f} s, recall {recall:.3f}")
 
 
+@dataclass(frozen=True)
+class Measured:
+    """Of a million rows and 100 columns on 4 workers: processes that shared 2 busy cores.
+
+    So these are seconds of a core that had two or three times as much to do.
+    """
+
+    #: Seconds of a core that a step takes for a row; bytes that travel for a row of a halo.
+    step_seconds: float = 3.3e-5
+    step_bytes: float = 210.0
+    #: Tasks of a step for a worker.
+    tasks: float = 45.0
+    #: Of a refresh: seconds of a core to put 400,000 rows into lists, and to look up one of them.
+    build_seconds: float = 9.0
+    query_seconds: float = 1e-4
+    #: Of the first search: seconds of a core for a row.
+    first_seconds: float = 1.5e-4
+    #: The share of all rows that a worker needs, by the number of workers.
+    halo: tuple[tuple[int, float], ...] = ((4, 1.0), (16, 0.96), (50, 0.67), (100, 0.43))
+
+
+@dataclass(frozen=True)
+class Assumed:
+    """Of a machine, its network, and the scheduler."""
+
+    cores: int = 16
+    #: Of 16 cores so many are at work: the graph's products wait for memory.
+    speedup: float = 6.0
+    bytes_a_second: float = 25e9 / 8
+    task_seconds: float = 5e-4
+    directions: int = 20
+
+
+def predicted(
+    n: float, workers: int, attempts: int, refreshes: int, a: Assumed
+) -> dict[str, float]:
+    """Seconds, and gigabytes of a worker."""
+    m = Measured()
+    own, share = n / workers, np.interp(workers, *zip(*m.halo))
+    halo = (n - own) * (1.0 if share > _shards.MUCH else share)  # then all rows are sent
+    compute = own * m.step_seconds / a.speedup
+    network = halo * m.step_bytes / a.bytes_a_second
+    scheduler = workers * m.tasks * a.task_seconds
+    build = m.build_seconds * (n / 4e5) ** 1.5 / a.speedup
+    query = own * m.query_seconds * (n / 4e5) ** 0.5 / a.speedup
+    embedding = n * a.directions * 8
+    refresh = build + query + embedding / a.bytes_a_second
+    first = own * m.first_seconds / a.speedup
+    return {
+        "compute": compute, "network": network, "scheduler": scheduler,
+        "step": compute + network + scheduler, "refresh": refresh, "first search": first,
+        "fit, minutes": (
+            attempts * (compute + network + scheduler) + refreshes * refresh + first
+        ) / 60,
+        "GB for the search": 2 * embedding / 1e9, "GB of a step": (own + halo) * 8 * 20 / 1e9,
+    }  # fmt: skip
+
+
+def table() -> None:
+    here = Assumed(cores=1, speedup=1.0, bytes_a_second=1e9)
+    for n, workers, machine in (
+        (1e6, 4, here), (1e7, 10, Assumed()), (1e7, 100, Assumed()), (1e8, 100, Assumed()),
+        (1e8, 100, Assumed(bytes_a_second=10e9 / 8)),
+    ):  # fmt: skip
+        found = predicted(n, workers, 30, 2, machine)
+        print(f"{n:.0e} rows, {workers} workers, {machine.bytes_a_second * 8e-9:.0f} Gbit/s:",
+              ", ".join(f"{name} {value:.3g}" for name, value in found.items()))  # fmt: skip
+
+
 if __name__ == "__main__":
-    {"halo": halo, "search": search}[sys.argv[1]]()
+    {"halo": halo, "search": search, "table": table}[sys.argv[1] if sys.argv[1:] else "table"]()
