@@ -25,8 +25,9 @@ from ..engines.search import exact_of_rows
 Numbers = npt.NDArray[Any]
 #: Rows that a product of a panel takes at a time.
 BLOCK = 2**14
-#: Of a shard of which a neighbour needs more than this, it gets all rows.
-NEARLY_ALL = 0.75
+#: Of a shard of which another needs more than this share, it gets all rows: that is one task less
+#: for every pair of shards and every exchange, of which a scheduler has to know.
+MUCH = 0.3
 
 
 def engine() -> HostEngine:
@@ -211,7 +212,7 @@ def make_graph(
     for t in range(int(owner.max()) + 1):
         theirs = np.flatnonzero(owner == t)
         chosen = theirs[needed[theirs]]
-        if t != shard and len(chosen) > NEARLY_ALL * len(theirs):
+        if t != shard and len(chosen) > MUCH * len(theirs):
             chosen = theirs  # then nothing has to be picked out of what that shard has
         place[chosen] = n_local + np.arange(len(chosen))
         n_local += len(chosen)
