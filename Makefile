@@ -1,4 +1,5 @@
 # Two commands do everything: `make demo` and `make test`. Both make .venv where it is missing.
+# What takes longer: `make sanitize`, `make soak`, `make test-min`, `make dist`.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -11,7 +12,7 @@ ifneq ($(METRICBOOST_DATA),)
 export METRICBOOST_DATA := $(abspath $(METRICBOOST_DATA))
 endif
 
-.PHONY: demo test lint bench docs clean
+.PHONY: demo test test-min lint bench docs sanitize soak dist clean
 
 demo: $(STAMP)
 	$(BIN)/python examples/demo.py
@@ -30,6 +31,54 @@ bench: $(STAMP)
 
 docs: $(DOCS_STAMP)
 	$(BIN)/python -m sphinx -W --keep-going -n -q docs docs/_build
+
+# The kernels with AddressSanitizer and UBSan, in an environment of their own that borrows all other
+# packages; then every kernel in threads, with ThreadSanitizer.
+SANITIZED := build/sanitized
+sanitize: $(STAMP)
+	$(BIN)/python -m venv --clear $(SANITIZED)
+	$(BIN)/python -c "import sysconfig; print(sysconfig.get_path('purelib'))" \
+		> $$($(SANITIZED)/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/borrowed.pth
+	$(SANITIZED)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
+		--config-settings=cmake.define.METRICBOOST_SANITIZE=ON --config-settings=install.strip=false .
+	$(WATCHED) $(SANITIZED)/bin/python -m pytest -p no:cacheprovider $(KERNEL_TESTS)
+	$(WATCHED) $(SANITIZED)/bin/python tests/fuzz.py --cases $(FUZZ_CASES)
+	$(CXX) -std=c++17 -O1 -g -fsanitize=thread -pthread -ffp-contract=off \
+		native/tests/threads.cpp $(filter-out native/bindings.cpp,$(wildcard native/*.cpp)) -o build/threads
+	build/threads
+FUZZ_CASES ?= 20000
+KERNEL_TESTS ?= tests/test_engines.py tests/test_oracle.py
+# Both libraries before any other; Python itself keeps what it has to the end, which is no leak.
+WATCHED = LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
+	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 OPENBLAS_NUM_THREADS=1
+
+# About half an hour: 200 kills, 10,000 bad tables, 200 of them as processes, 2000 fits and loads.
+soak: $(STAMP)
+	$(BIN)/python tests/soak.py kills --cases 200
+	$(BIN)/python tests/soak.py bad --cases 10000
+	$(BIN)/python tests/soak.py command --cases 200
+	$(BIN)/python tests/soak.py flat --cases 2000
+
+# The suite with the oldest versions that are promised, in an environment of its own.
+OLDEST := build/oldest
+test-min:
+	$(PYTHON) -m venv --clear $(OLDEST)
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile \
+		--constraint tests/oldest.txt --editable ".[test]"
+	$(OLDEST)/bin/python -m pip list --format freeze | grep -Ei "^(numpy|scipy|scikit-learn|joblib)="
+	$(OLDEST)/bin/python -m pytest -n auto --dist loadfile -p no:cacheprovider
+
+# The source distribution and a wheel, each installed into an empty environment and tried.
+dist: $(STAMP)
+	rm -rf dist build/empty
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check build twine
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m twine check --strict dist/*
+	for file in dist/*; do \
+		$(PYTHON) -m venv --clear build/empty && \
+		build/empty/bin/python -m pip install --quiet --disable-pip-version-check $$file && \
+		(cd build && empty/bin/python ../tests/smoke.py) || exit 1; \
+	done
 
 $(STAMP): $(SOURCES)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

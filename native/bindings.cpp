@@ -1,5 +1,6 @@
 // The door between NumPy and the kernels: shapes are checked here, the GIL is released, and the
-// caller owns every array. Terms are trusted (the list of candidates makes them).
+// caller owns every array. Row and column numbers are checked, too: nothing that Python can pass
+// makes a kernel read elsewhere.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -99,6 +100,12 @@ void share_sums(const metricboost::Graph &graph, Matrix z, Vector weight, std::s
 template <typename T>
 metricboost::TermsOf<std::remove_const_t<T>> terms(const Array<T, 2> &x, const Index &factors) {
     require(factors.shape(1) > 0, "a term needs a factor");
+    // Of every term the first number is a column's; of the others p ends the term.
+    const auto p = static_cast<std::int64_t>(x.shape(0));
+    const std::size_t degree = factors.shape(1);
+    for (std::size_t i = 0; i < factors.size(); ++i)
+        require(factors.data()[i] >= 0 && factors.data()[i] < p + (i % degree != 0),
+                "no such column");
     return {x.data(), x.shape(0), x.shape(1), factors.data(), factors.shape(0), factors.shape(1)};
 }
 

@@ -318,10 +318,10 @@ void Graph::share_sums(const double *z, std::size_t s, const double *weight, std
         along_edges(
             rows, [&](std::size_t i, Ends &ends) { add_both(i, u, ends); },
             [&](std::size_t i, const Ends &ends) {
-                shares_at(placed.data, placed.stride, s, i, ends, &shares[(i - rows.from) * s]);
+                shares_at(placed.data, placed.stride, s, i, ends, shares.data() + (i - rows.from) * s);
             });
-        sums_of_rows(shares.data(), rows.to - rows.from, s, &sums[piece * s],
-                     &deviations[piece * s]);
+        sums_of_rows(shares.data(), rows.to - rows.from, s, sums.data() + piece * s,
+                     deviations.data() + piece * s);
     });
     for (std::size_t c = 0; c < s; ++c) {
         double count = 0.0, total = 0.0, deviation = 0.0;
