@@ -109,7 +109,7 @@ class Killing(SDist):
                     os.kill(random.choice(list(processes.values())), signal.SIGKILL)
                     print(f"  killed a worker after attempt {attempt}", flush=True)
 
-            return learn(*args[:-1], watch)
+            return learn(*args[:-2], watch, args[-1])
 
         estimators.learn_distributed = watched
         try:

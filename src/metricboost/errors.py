@@ -11,3 +11,11 @@ class TableError(ValueError):
 
 class DeviceMemoryError(MemoryError):
     """Something does not fit into the memory of the device that is to compute it."""
+
+
+class CheckpointError(ValueError):
+    """A checkpoint of another fit: of other data, other parameters, or another version."""
+
+
+class FitInterrupted(KeyboardInterrupt):
+    """A fit that was asked to stop, and has written what it learned."""

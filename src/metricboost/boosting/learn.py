@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from .scaling import Scaling, informed
 from .screening import BUDGET, MARGIN, MARGIN_BEFORE_GATE, Screening, screen_pairs
 from .start import Init, start_factor, start_scaling
 from .terms import Candidates, Term
+
+if TYPE_CHECKING:
+    from ..checkpoints import Checkpoints, FitFile
 
 
 @dataclass(frozen=True)
@@ -72,11 +75,13 @@ def learn(
     options: LearningOptions,
     watch: Watch | None = None,
     rows: Index | None = None,
+    checkpoints: Checkpoints | None = None,
 ) -> Learned:
     """Learn a metric that sets the classes apart; ``labels`` are their numbers from 0 on.
 
     From all rows, or from those numbered, to which the labels and weights belong.
     """
+    kept = checkpoints and checkpoints.fit(labels, sample_weight, rows, engine.signature, options)
     scaling = informed(table_scaling(X, options, rows), X, labels, rows)
     if not len(scaling.kept):
         raise ValueError("All columns are constant: there is nothing to learn a distance from.")
@@ -91,11 +96,34 @@ def learn(
             Xt.T, labels, n_pairs, budget, margin=margin, threads=engine.threads
         )
         candidates.add_useful(screening.pairs)
-    path = boost(candidates, labels, sample_weight, start, options.boosting, watch)
+    path = kept_boost(kept, candidates, labels, sample_weight, start, options.boosting, watch)
     learned = finished(path, candidates, scaling, screening, options)
     if learned.best_iter > 0 and options.prune is not None:
         return pruned(learned, X, rows, labels, engine, options.prune)
     return learned
+
+
+def kept_boost(
+    kept: FitFile | None,
+    candidates: Candidates,
+    labels: Index,
+    weight: Float,
+    start: Factor,
+    options: BoostingOptions,
+    watch: Watch | None,
+) -> Path:
+    """Algorithm 1 from where a checkpoint has it, and with checkpoints of its own."""
+    if kept is None:
+        return boost(candidates, labels, weight, start, options, watch)
+
+    def both(attempt: int, path: Path) -> None:
+        if watch is not None:
+            watch(attempt, path)
+        kept(attempt, path)
+
+    path = boost(candidates, labels, weight, start, options, both, kept.known())
+    kept.write(path)
+    return path
 
 
 def finished(

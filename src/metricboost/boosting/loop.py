@@ -20,6 +20,7 @@ from .gate import trimmed
 from .line_search import step_weight
 from .neighborhoods import Multiclass, training_lists
 from .path import Factor, Path, Step
+from .resume import follow
 from .selected import Selected
 from .sparse_eigen import sparse_eigenvector
 from .terms import Candidates
@@ -55,15 +56,22 @@ def boost(
     start: Factor,
     options: BoostingOptions,
     watch: Watch | None = None,
+    known: Path | None = None,
 ) -> Path:
-    """Learn a metric step by step from the start metric; the path of accepted steps."""
+    """Learn a metric step by step from the start metric; the path of accepted steps.
+
+    Goes on from a path that is known.
+    """
     rows, lists = candidates.rows, training_lists(labels, options.n_neighbors, options.multiclass)
     draws = Draws(options.seed, rows.n_rows, options.subsample, options.max_features)
-    path, selected = Path(start), Selected(start.index)  # 1)
+    path, selected = known or Path(start), Selected(start.index)  # 1)
     rows.begin(labels, sample_weight)
     rows.embed(candidates.terms(start.index), start.matrix)
-    recall = rows.refresh(lists, len(selected), options.approximate)
-    for attempt in range(1, options.max_iter + 1):  # 2)
+    more = path.n_attempts < options.max_iter and not _gave_up(path)
+    recall = follow(path, candidates, selected, lists, options.approximate, more)
+    for attempt in range(path.n_attempts + 1, options.max_iter + 1):  # 2)
+        if _gave_up(path):
+            break
         in_bag, panel = draws(attempt, len(candidates))
         kappa = nonzeros(options.n_nonzero, len(panel))
         rows.weigh(in_bag)  # a: u
@@ -83,9 +91,11 @@ def boost(
             path.steps.append(Step(attempt, support, xi, w, rows.loss(), refresh, *sizes, recall))
         if watch is not None:
             watch(attempt, path)
-        if attempt - path.last_accepted() >= PATIENCE:
-            break
     return path
+
+
+def _gave_up(path: Path) -> bool:
+    return path.n_attempts - path.last_accepted() >= PATIENCE
 
 
 def _gated(

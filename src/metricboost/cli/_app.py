@@ -39,6 +39,13 @@ Jobs = Annotated[int | None, typer.Option("--jobs", "-j", help="Processes; -1 fo
 Balanced = Annotated[
     bool, typer.Option("--balanced", help="Count all classes alike, however rare they are.")
 ]
+Checkpoint = Annotated[
+    Path | None,
+    typer.Option(
+        "--checkpoint",
+        help="A directory for what was learned so far: a fit that was stopped goes on from there.",
+    ),
+]
 NoRows = Annotated[
     bool,
     typer.Option("--no-rows", help="Keep the training rows out of the file; it cannot classify."),
@@ -73,6 +80,7 @@ def fit(
     tune: Annotated[bool, typer.Option("--tune", help="Choose the parameters, too.")] = False,
     balanced: Balanced = False,
     no_rows: NoRows = False,
+    checkpoint: Checkpoint = None,
     seed: Seed = 0,
     jobs: Jobs = None,
     json: Json = False,
@@ -80,7 +88,7 @@ def fit(
 ) -> None:
     """Learn from a table and save the model."""
     options = FitOptions(target, tuple(drop), tuple(keep), tune, balanced, not no_rows, seed, jobs)
-    run_fit(Voice(quiet, json), data, output, options)
+    run_fit(Voice(quiet, json), data, output, options, checkpoint)
 
 
 @app.command()
@@ -102,6 +110,7 @@ def tune(
         int | None, typer.Option(help="Try so many configurations, drawn at random.", min=1)
     ] = None,
     no_rows: NoRows = False,
+    checkpoint: Checkpoint = None,
     seed: Seed = 0,
     jobs: Jobs = None,
     json: Json = False,
@@ -121,7 +130,7 @@ def tune(
         cv,
         n_iter,
     )
-    run_fit(Voice(quiet, json), data, output, options)
+    run_fit(Voice(quiet, json), data, output, options, checkpoint)
 
 
 @app.command()

@@ -28,13 +28,13 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from ..errors import ModelFileError, TableError
+from ..errors import FitInterrupted, ModelFileError, TableError
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 #: Exit codes.
-FAILED, WRONG_USAGE = 1, 2
+FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
 
 
 class WrongUsageError(Exception):
@@ -183,6 +183,8 @@ def guarded(command: Callable[P, R]) -> Callable[P, R]:
             _end(f'this needs {error.name}: pip install "metricboost[cli]"', FAILED)
         except (TableError, ModelFileError, OSError, ValueError, MemoryError) as error:
             _end(_readable(error), FAILED)
+        except FitInterrupted as stopped:
+            _say_and_end(str(stopped), INTERRUPTED)
         except KeyboardInterrupt:
             _end("interrupted", FAILED)
         except Exception as error:
@@ -204,7 +206,9 @@ def _readable(error: BaseException) -> str:
 
 
 def _end(message: str, code: int) -> NoReturn:
-    Console(stderr=True, highlight=False).print(
-        f"[red]error[/red] {escape(message)}", soft_wrap=True
-    )
+    _say_and_end(f"[red]error[/red] {escape(message)}", code)
+
+
+def _say_and_end(message: str, code: int) -> NoReturn:
+    Console(stderr=True, highlight=False).print(message, soft_wrap=True)
     raise typer.Exit(code)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from .. import SDistClassifier, SDistClassifierCV
+from ..checkpoints import claim
 from ..tables import TableClassifier
 from ._console import Voice
 from ._models import check_columns, check_output, read_data
@@ -30,13 +31,23 @@ class FitOptions:
     cv: int = 5
     n_iter: int | None = None
 
+    @property
+    def of_the_fit(self) -> dict[str, Any]:
+        """What the model depends on."""
+        return {name: value for name, value in asdict(self).items() if name not in ("rows", "jobs")}
 
-def run_fit(voice: Voice, data: Path, output: Path, options: FitOptions) -> None:
+
+def run_fit(
+    voice: Voice, data: Path, output: Path, options: FitOptions, checkpoint: Path | None = None
+) -> None:
     check_output(output, data)
     frame = read_data(voice, data)
     check_columns(frame, (options.target, *options.drop, *options.keep))
+    if checkpoint is not None:
+        claim(checkpoint, data, options.of_the_fit)
     start = time.perf_counter()
-    model = TableClassifier(_estimator(voice, options), options.drop, options.keep)
+    estimator = _estimator(voice, options).set_params(checkpoint=checkpoint)
+    model = TableClassifier(estimator, options.drop, options.keep)
     with voice.hearing_warnings():
         model.fit(frame, options.target)
     seconds = time.perf_counter() - start

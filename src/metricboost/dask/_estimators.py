@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 import sys
+from contextlib import nullcontext
 from dataclasses import dataclass
 from numbers import Number
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,7 @@ from .._threads import one_blas_thread
 from .._typing import Index
 from ..boosting.learn import Learned, LearningOptions, pruned
 from ..boosting.start import start_scaling
+from ..checkpoints import Checkpoints, Interrupts
 from ..engines import Engine, get_engine
 from ..estimators._options import Table
 from ..estimators._progress import ProgressLine
@@ -35,6 +38,7 @@ from ..selection.crossfit import (
     READOUT_FOLDS,
     CrossFit,
     Fold,
+    affordable_folds,
     fold_options,
     fold_weights,
     split_rows,
@@ -110,7 +114,7 @@ class _Distributed:
 
     def _cross_fit(self: Any, table: Table, options: LearningOptions) -> CrossFit:
         smallest = int(np.bincount(table.labels).min())
-        n_folds = min(self.n_averaged, smallest) if smallest > 2 else 1
+        n_folds = affordable_folds(table.labels, self.n_averaged)
         engine = get_engine(self.engine, threads(self.n_jobs), self.device)
         line = ProgressLine(options.boosting.max_iter) if self.verbose else None
         seed, everything = options.boosting.seed, np.arange(len(table.labels))
@@ -122,17 +126,24 @@ class _Distributed:
             each = [(everything, options)]
         fits: list[Learned] = []
         self.exchanged_ = []
+        kept_in = self._checkpoints()
         for j, (kept, own) in enumerate(each):
-            learned, exchanged = learn_distributed(
-                self._partitions, table.labels[kept], fold_weights(table.weight, kept), own,
-                table.rows[kept], None if line is None else line.fold(j, len(each)),
-            )  # fmt: skip
+            with Interrupts() if kept_in else nullcontext():
+                learned, exchanged = learn_distributed(
+                    self._partitions, table.labels[kept], fold_weights(table.weight, kept), own,
+                    table.rows[kept], None if line is None else line.fold(j, len(each)), kept_in,
+                )  # fmt: skip
             fits.append(learned)
             self.exchanged_.append(exchanged)
         if line is not None:
             line.close([fit.path for fit in fits])
             self._say_what_travelled(fits)
         return self._with_columns(table, options, fits, split, engine)
+
+    def _checkpoints(self: Any) -> Checkpoints | None:
+        if self.checkpoint is None:
+            return None
+        return Checkpoints(Path(self.checkpoint), self._partitions.digest())
 
     def _varies(self: Any, kept: Index, options: LearningOptions) -> bool:
         """Whether anything does in some rows."""

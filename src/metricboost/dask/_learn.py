@@ -12,13 +12,15 @@ from ..boosting.learn import (
     Learned,
     LearningOptions,
     finished,
+    kept_boost,
     screening_limits,
     screens,
 )
-from ..boosting.loop import Watch, boost
+from ..boosting.loop import Watch
 from ..boosting.screening import Screening, pairs_of_moments, screened_classes
 from ..boosting.start import start_factor, start_scaling
 from ..boosting.terms import Candidates
+from ..checkpoints import Checkpoints
 from ._rows import DaskRows
 from ._shards import Shard
 from ._table import Partitions
@@ -34,8 +36,10 @@ def learn_distributed(
     options: LearningOptions,
     kept: Index,
     watch: Watch | None = None,
+    checkpoints: Checkpoints | None = None,
 ) -> tuple[Learned, dict[str, int]]:
     """A metric from some of the rows, and the bytes that travelled between workers for it."""
+    file = checkpoints and checkpoints.fit(labels, weight, kept, "dask", options)
     scaling = partitions.scaling(kept, options.standardize, options.clip)
     scaling = start_scaling(scaling, options.init)
     if not len(scaling.kept):
@@ -47,7 +51,7 @@ def learn_distributed(
     if screens(options):
         screening = _screened(rows, labels, options)
         candidates.add_useful(screening.pairs)
-    path = boost(candidates, labels, weight, start, options.boosting, watch)
+    path = kept_boost(file, candidates, labels, weight, start, options.boosting, watch)
     learned = finished(path, candidates, scaling, screening, replace(options, prune=None))
     return learned, {**rows.exchanged, "halo rows": rows.halo_rows}
 

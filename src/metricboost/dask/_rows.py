@@ -296,6 +296,13 @@ class DaskRows(TrainingRows):
         self._margins = self.each(_shards.step, self._margins, self._gain, w)
         self._append(self.each(_shards.scaled, self._direction, float(np.sqrt(w))), 1)
 
+    def follow(self, terms: Terms, xi: Float, w: float, margins: bool) -> None:
+        self._direction = self._projected(terms, xi[:, None], np.float64)
+        if margins:
+            self._gain = self._across("line", _shards.margins, self._direction, 8, self._graphs)
+            self._margins = self.each(_shards.step, self._margins, self._gain, w)
+        self._append(self.each(_shards.scaled, self._direction, float(np.sqrt(w))), 1)
+
     def loss(self) -> float:
         return float(sum(self.results(self.each(_shards.loss, self._margins, self._sample_weight))))
 

@@ -14,6 +14,7 @@ from scipy import sparse
 
 from .._typing import Float, Index
 from ..boosting.scaling import CONSTANT, Scaling
+from ..checkpoints import digest
 from ..estimators._validation import complain_of_columns, numbers_of, refuse_large
 from . import _shards
 from ._rows import DaskRows, pooled
@@ -91,11 +92,16 @@ class Partitions:
         parts = np.stack(self._gathered(_unit_moments, at, safe))
         n, mean, spread = pooled(parts[:, 0], parts[:, 1], parts[:, 2])
         deviation = np.sqrt(spread / n)
-        varies = (deviation > CONSTANT) & (high > low)
+        varies = (deviation > CONSTANT) & (high > low) & (deviation * safe >= np.finfo(float).tiny)
         if not standardize:
             return Scaling(np.zeros(len(mean)), np.ones(len(mean)), np.flatnonzero(varies))
         scale = np.where(varies, deviation * safe, 1.0)
         return Scaling(mean * safe, scale, np.flatnonzero(varies), clip)
+
+    def digest(self) -> str:
+        """Of the numbers and of how they are partitioned."""
+        parts = self.client.gather(self.client.map(digest, self.futures, pure=False))
+        return digest([int(part, 16) % 2**63 for part in parts])
 
     def _gathered(self, task: Any, at: Sequence[Index], *args: Any) -> list[Any]:
         futures = [

@@ -92,6 +92,11 @@ class Engine(ABC):
     def __init__(self, threads: int = 1) -> None:
         self.threads = threads
 
+    @property
+    def signature(self) -> str:
+        """What results depend on to the last bit, beside the machine."""
+        return self.name
+
     @abstractmethod
     def rows(self, Xt: Float, n_plain: int | None = None) -> TrainingRows:
         """The rows of a fit, where this engine keeps them; ``Xt`` is the table transposed."""

@@ -135,6 +135,13 @@ class HostRows(TrainingRows):
         self.margins = self.margins + w * self._gain
         self._embedding.append((np.sqrt(w) * self._along)[:, None])
 
+    def follow(self, terms: Terms, xi: Float, w: float, margins: bool) -> None:
+        self._along = self.columns(terms) @ xi
+        if margins:
+            self._gain = self.graph.margins(self._along[:, None])
+            self.margins = self.margins + w * self._gain
+        self._embedding.append((np.sqrt(w) * self._along)[:, None])
+
     def loss(self) -> float:
         return float(self._sample_weight @ np.exp(np.minimum(-self.margins, 500.0)))
 

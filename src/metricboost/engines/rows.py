@@ -92,11 +92,15 @@ class TrainingRows(ABC):
 
         The share of the neighbours that are the nearest indeed. W has ``n_terms`` terms.
         """
+        self.rotate(n_terms)
+        return self._find_neighbors(lists, approximate)
+
+    def rotate(self, n_terms: int) -> None:
+        """Put the embedding into fewer columns where it has many more than its rank can be."""
         if self._rank() > ROTATE_ABOVE * n_terms:
             values, vectors = np.linalg.eigh(self._gram())
             kept = values > values[-1] * len(values) * np.finfo(float).eps
             self._turn(vectors[:, kept])
-        return self._find_neighbors(lists, approximate)
 
     @abstractmethod
     def _rank(self) -> int:
@@ -155,6 +159,10 @@ class TrainingRows(ABC):
     @abstractmethod
     def take(self, w: float) -> None:
         """``W + w xi xi^T`` for the xi of the last line: its margins, and its embedding."""
+
+    @abstractmethod
+    def follow(self, terms: Terms, xi: Float, w: float, margins: bool) -> None:
+        """As ``line`` and ``take``, for a step that is known; without margins before a refresh."""
 
     @abstractmethod
     def loss(self) -> float:

@@ -46,6 +46,10 @@ class TorchEngine(Engine):
         self.dtype = dtype or (torch.float64 if on_cpu else torch.float32)
         self._memory = memory
 
+    @property
+    def signature(self) -> str:
+        return f"{self.name} on {self.device.type} in {str(self.dtype)[6:]}"
+
     def rows(self, Xt: Float, n_plain: int | None = None) -> TrainingRows:
         return TorchRows(self, Xt, n_plain)
 

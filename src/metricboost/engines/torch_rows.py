@@ -257,6 +257,14 @@ class TorchRows(TrainingRows):
         self._embedding.append(np.sqrt(w) * self._direction)
 
     @_bounded
+    def follow(self, terms: Terms, xi: Float, w: float, margins: bool) -> None:
+        self._direction = self._along(terms, xi[:, None])
+        if margins:
+            self._gain = self.graph.margins(self._direction)
+            self._margins = self._margins + w * self._gain
+        self._embedding.append(np.sqrt(w) * self._direction)
+
+    @_bounded
     def loss(self) -> float:
         return float(self._sample_weight @ torch.exp(torch.clamp(-self._margins, max=500.0)))
 

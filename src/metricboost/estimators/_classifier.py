@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from functools import partial
 from numbers import Integral
@@ -44,7 +45,7 @@ class SDistClassifier(ClassifierMixin, ExplainingMixin, SDist):  # type: ignore[
     max_iter, n_neighbors, n_nonzero, learning_rate, subsample, max_features, max_degree, \
     refresh_every, complexity_penalty, oob_gate, screen_pairs, prune, init, standardize, \
     class_weight, multiclass, missing, clip, n_averaged, start_share, neighbors, engine, \
-    device, random_state, n_jobs, verbose
+    device, random_state, n_jobs, verbose, checkpoint
         As in :class:`SDist`.
 
     Attributes
@@ -108,6 +109,7 @@ class SDistClassifier(ClassifierMixin, ExplainingMixin, SDist):  # type: ignore[
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
+        checkpoint: str | os.PathLike[str] | None = None,
     ) -> None:
         super().__init__(
             max_iter=max_iter,
@@ -136,6 +138,7 @@ class SDistClassifier(ClassifierMixin, ExplainingMixin, SDist):  # type: ignore[
             random_state=random_state,
             n_jobs=n_jobs,
             verbose=verbose,
+            checkpoint=checkpoint,
         )
         self.classifier = classifier
         self.n_neighbors_predict = n_neighbors_predict

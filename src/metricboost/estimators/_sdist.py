@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import cached_property, partial
 from numbers import Integral, Real
@@ -20,6 +21,7 @@ from .._threads import one_blas_thread
 from .._typing import Data, Float
 from ..boosting import LearningOptions
 from ..boosting.path import Path
+from ..checkpoints import Checkpoints, Interrupts
 from ..engines import ENGINES, Engine, get_engine
 from ..imputation import Imputation
 from ..metric import SparseMetric
@@ -150,6 +152,11 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         depend on it.
     verbose : int, default=0
         1 shows a progress line.
+    checkpoint : str, path or None, default=None
+        A directory, made where it is missing, for what was learned: written every few seconds, a
+        file for every fit, named after its data and parameters. A fit that was killed goes on from
+        there, and ends with the model that it would have had, bit for bit on the same engine and
+        machine. Ctrl-C then stops after the current step. The files stay until you delete them.
 
     Attributes
     ----------
@@ -239,6 +246,7 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             Interval(Integral, None, -1, closed="right"),
         ],
         "verbose": ["verbose"],
+        "checkpoint": [None, str, os.PathLike],
     }
 
     def __init__(
@@ -269,6 +277,7 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
+        checkpoint: str | os.PathLike[str] | None = None,
     ) -> None:
         self.max_iter = max_iter
         self.n_neighbors = n_neighbors
@@ -296,6 +305,7 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.checkpoint = checkpoint
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -357,8 +367,9 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _cross_fit(self, table: Table, options: LearningOptions) -> CrossFit:
         line = ProgressLine(options.boosting.max_iter) if self.verbose else None
         shared = workers(self.n_jobs, _size(table.X), self._tasks(self.n_averaged))
+        kept = None if self.checkpoint is None else Checkpoints.of(self.checkpoint, table.X)
         # One BLAS thread: results then do not depend on the machine's number of cores.
-        with one_blas_thread():
+        with one_blas_thread(), Interrupts() if kept else nullcontext():
             crossfit = cross_fit(
                 table.X,
                 table.labels,
@@ -368,6 +379,7 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 self.n_averaged,
                 shared.processes,
                 None if line is None else line.fold,
+                kept,
             )
         if line is not None:
             line.close([fit.path for fit in crossfit.fits])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -18,6 +19,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Float, Index
+from ..checkpoints import Checkpoints, Interrupts
 from ..selection.crossfit import CrossFit
 from ..selection.tuning import (
     FINALISTS,
@@ -97,6 +99,9 @@ class SDistClassifierCV(ClassifierMixin, ExplainingMixin, TransformerMixin, Base
         Processes for folds and configurations.
     verbose : int, default=0
         1 shows a progress line.
+    checkpoint : str, path or None, default=None
+        A directory for what the fits have learned, as in :class:`SDistClassifier`; that of the
+        estimator is not used.
 
     Attributes
     ----------
@@ -139,6 +144,7 @@ class SDistClassifierCV(ClassifierMixin, ExplainingMixin, TransformerMixin, Base
         "random_state": ["random_state"],
         "n_jobs": [None, Integral],
         "verbose": ["verbose"],
+        "checkpoint": [None, str, os.PathLike],
     }
 
     def __init__(
@@ -154,6 +160,7 @@ class SDistClassifierCV(ClassifierMixin, ExplainingMixin, TransformerMixin, Base
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
+        checkpoint: str | os.PathLike[str] | None = None,
     ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
@@ -166,6 +173,7 @@ class SDistClassifierCV(ClassifierMixin, ExplainingMixin, TransformerMixin, Base
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.checkpoint = checkpoint
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -256,11 +264,14 @@ class SDistClassifierCV(ClassifierMixin, ExplainingMixin, TransformerMixin, Base
             one._validate_params()
             options.append(one._options(table))
         run = Tasks(n_jobs, "fits" if self.verbose else None)
-        fits = run(
-            delayed(learn_timed)(table.X, table.labels, table.weight, engine, option, kept, fold)
-            for option in options
-            for fold, (kept, _) in enumerate(splits)
-        )
+        data = table.X, table.labels, table.weight
+        kept_in = None if self.checkpoint is None else Checkpoints.of(self.checkpoint, table.X)
+        with Interrupts() if kept_in else nullcontext():
+            fits = run(
+                delayed(learn_timed)(*data, engine, option, kept, fold, kept_in)
+                for option in options
+                for fold, (kept, _) in enumerate(splits)
+            )
         n = len(splits)
         crossfits = [
             over_splits(

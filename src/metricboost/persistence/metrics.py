@@ -119,7 +119,7 @@ def pack_fit(fit: Learned, arrays: Arrays) -> dict[str, Any]:
         "terms": pack_terms(fit.terms, arrays.below("terms")),
         "moments": arrays.add("moments", fit.moments),
         "scaling": pack_scaling(fit.scaling, arrays.below("scaling")),
-        "path": _pack_path(fit.path, arrays.below("path")),
+        "path": pack_path(fit.path, arrays.below("path")),
         "best_iter": int(fit.best_iter),
         "factor": _pack_factor(fit.factor, arrays.below("factor")),
     }
@@ -127,7 +127,7 @@ def pack_fit(fit: Learned, arrays: Arrays) -> dict[str, Any]:
 
 def unpack_fit(record: Record, n_columns: int) -> Learned:
     terms = unpack_terms(record.record("terms"), n_columns)
-    path = _unpack_path(record.record("path"), len(terms))
+    path = unpack_path(record.record("path"), len(terms))
     moments = record.numbers("moments", len(terms), 2)
     if not (moments[:, 1] > 0).all():
         record.fail("moments", "have deviations that are not positive")
@@ -176,7 +176,7 @@ def _unpack_factor(record: Record, n_terms: int) -> Factor:
     return Factor(index, record.numbers("matrix", len(index), None))
 
 
-def _pack_path(path: Path, arrays: Arrays) -> dict[str, Any]:
+def pack_path(path: Path, arrays: Arrays) -> dict[str, Any]:
     steps = path.steps
     return {
         "start": _pack_factor(path.start, arrays.below("start")),
@@ -200,7 +200,7 @@ def _joined(parts: list[Any], dtype: Any) -> Array:
     return np.concatenate([np.empty(0, dtype=dtype), *parts]).astype(dtype)
 
 
-def _unpack_path(record: Record, n_terms: int) -> Path:
+def unpack_path(record: Record, n_terms: int) -> Path:
     attempts = record.integers("attempts", None)
     n = len(attempts)
     weights, losses = record.numbers("weights", n), record.numbers("losses", n)

@@ -1,7 +1,7 @@
 """Parameters and class labels, to and from records: what JSON cannot say is told apart or left out.
 
-What belongs to a machine rather than to a model (``engine``, ``device``, ``n_jobs``, ``verbose``)
-is not kept, nor are random number generators, splitters and functions: they come back as defaults.
+What belongs to a machine rather than to a model (``engine``, ``device``, ``n_jobs``, ``verbose``,
+``checkpoint``) is not kept, nor are random number generators, splitters and functions: they come back as defaults.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .metrics import pack_metric, unpack_metric
 from .records import Record
 from .writing import Arrays
 
-OF_THE_MACHINE = ("engine", "device", "n_jobs", "verbose")
+OF_THE_MACHINE = ("engine", "device", "n_jobs", "verbose", "checkpoint")
 #: Letters of all labels, each as long as the longest: NumPy's texts have one length.
 MOST_LETTERS = 2**24
 LABEL_TYPES = (

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -32,6 +33,7 @@ from ..boosting.path import Factor, best_step
 from ..boosting.pruning import heaviest, keep_only
 from ..boosting.scaling import Scaling
 from ..boosting.terms import Candidates, Term
+from ..checkpoints import Checkpoints, Interrupts
 from ..engines import Engine
 from ..imputation import Imputation
 from ..metric import SparseMetric
@@ -221,30 +223,38 @@ def cross_fit(
     n_averaged: int,
     n_jobs: int = 1,
     watch: Callable[[int, int], Watch] | None = None,
+    checkpoints: Checkpoints | None = None,
 ) -> CrossFit:
     """Learn ``n_averaged`` metrics, each without one fold of the rows; 1 learns from all rows.
 
-    A class with fewer rows than folds has fewer folds. One fit sees all rows where a class has
-    fewer than 3 of them, or where only the rows of one fold vary.
+    One fit sees all rows where folds would leave a class fewer than two, or where only the rows of
+    one fold vary.
     """
-    smallest = int(np.bincount(labels).min())
-    n_folds = min(n_averaged, smallest) if smallest > 2 else 1
+    smallest, n_folds = int(np.bincount(labels).min()), affordable_folds(labels, n_averaged)
     if n_folds > 1:
         split = split_rows(labels, n_folds, options.boosting.seed)
         if not all(len(table_scaling(X, options, kept).kept) for kept, _ in split):
             n_folds = 1  # without some fold's rows nothing varies
     if n_folds == 1:
-        learned = learn(X, labels, weight, engine, options, watch(0, 1) if watch else None)
+        alone = watch(0, 1) if watch else None
+        learned = learn(X, labels, weight, engine, options, alone, checkpoints=checkpoints)
         split = split_rows(labels, min(READOUT_FOLDS, smallest), options.boosting.seed)
         folds = [Fold(learned, kept, out) for kept, out in split]
         return replace(over_folds(X, labels, weight, engine, options, folds), one_fit=True)
     watches = [watch(j, n_folds) if watch and n_jobs == 1 else None for j in range(n_folds)]
     fits = Parallel(min(n_jobs, n_folds))(
-        delayed(learn_fold)(X, labels, weight, engine, options, kept, j, watches[j])
+        delayed(learn_fold)(X, labels, weight, engine, options, kept, j, watches[j], checkpoints)
         for j, (kept, _) in enumerate(split)
     )
     folds = [Fold(fit, kept, out) for fit, (kept, out) in zip(fits, split)]
     return over_folds(X, labels, weight, engine, options, folds)
+
+
+def affordable_folds(labels: Index, n_averaged: int) -> int:
+    """As many as there are to be, or as a class has rows; 1 where one would be left with one."""
+    smallest = int(np.bincount(labels).min())
+    n_folds = min(n_averaged, smallest)
+    return n_folds if n_folds > 1 and smallest - -(-smallest // n_folds) >= 2 else 1
 
 
 def over_folds(
@@ -270,14 +280,15 @@ def learn_fold(
     rows: Index,
     fold: int,
     watch: Watch | None = None,
+    checkpoints: Checkpoints | None = None,
 ) -> Learned:
     """A metric from some of the rows, with bags of its own.
 
     Nothing is pruned here: what recurs in the other fits says more than what recurs in one.
     """
     own, options = fold_weights(weight, rows), fold_options(options, fold)
-    with one_blas_thread():  # also in a worker process
-        return learn(X, labels[rows], own, engine, options, watch, rows)
+    with one_blas_thread(), Interrupts() if checkpoints else nullcontext():  # also in a worker
+        return learn(X, labels[rows], own, engine, options, watch, rows, checkpoints)
 
 
 def fold_weights(weight: Float, rows: Index) -> Float:

@@ -21,6 +21,7 @@ from .._threads import one_blas_thread
 from .._typing import Float, Index
 from ..boosting.learn import Learned, LearningOptions
 from ..boosting.path import best_step
+from ..checkpoints import Checkpoints
 from ..engines import Engine
 from .choosing import (
     KERNELS,
@@ -96,10 +97,10 @@ class Limits:
 
 def learn_timed(
     X: Float, labels: Index, weight: Float, engine: Engine, options: LearningOptions,
-    rows: Index, fold: int,
+    rows: Index, fold: int, checkpoints: Checkpoints | None = None,
 ) -> tuple[Learned, float]:  # fmt: skip
     start = time.perf_counter()
-    learned = learn_fold(X, labels, weight, engine, options, rows, fold)
+    learned = learn_fold(X, labels, weight, engine, options, rows, fold, checkpoints=checkpoints)
     return learned, time.perf_counter() - start
 
 

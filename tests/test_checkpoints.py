@@ -1,0 +1,344 @@
+"""Fits that are stopped go on, and end with the model that they would have had."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.model_selection import GridSearchCV
+
+import metricboost
+from metricboost import SDist, SDistClassifier, SDistClassifierCV
+from metricboost.boosting import BoostingOptions, LearningOptions, learn
+from metricboost.checkpoints import Checkpoints, _files
+from metricboost.datasets import make_double_ring
+from metricboost.engines import get_engine
+from metricboost.errors import CheckpointError, FitInterrupted
+from metricboost.persistence import archive
+
+ENGINES = ["numpy", "native", "torch"]
+SETTINGS = {"max_iter": 12, "n_averaged": 2, "refresh_every": 3, "random_state": 0}
+
+
+class Stop(Exception):
+    """In the place of a signal."""
+
+
+@pytest.fixture(autouse=True)
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_files, "EVERY", 0.0)
+
+
+@pytest.fixture(scope="module")
+def table() -> tuple[Any, Any]:
+    return make_double_ring(200, 20, random_state=0)[:2]
+
+
+def options(**changes: Any) -> LearningOptions:
+    boosting = BoostingOptions(14, 10, 4, 0.1, 0.5, None, 4, 0.0, 0)
+    return LearningOptions(replace(boosting, **changes), 2, "auto", None, 0.0, True, "zero")
+
+
+def same(found: Any, expected: Any) -> bool:
+    """Every number of two models, bit for bit."""
+    return all(
+        getattr(found.metric_, name).tobytes() == getattr(expected.metric_, name).tobytes()
+        for name in ("components", "center", "scale", "term_center", "term_scale", "diagonal")
+    ) and (found.metric_.columns == expected.metric_.columns
+           and found.path_.tobytes() == expected.path_.tobytes())  # fmt: skip
+
+
+# --- going on
+
+
+@pytest.mark.parametrize("max_features", [None, "sqrt"])
+@pytest.mark.parametrize("name", ENGINES)
+def test_cut_after_any_attempt(name: str, max_features: Any, table: Any, tmp_path: Path) -> None:
+    """The same steps, bit for bit, wherever a fit was cut."""
+    if name == "torch":
+        pytest.importorskip("torch")
+    X, y = table
+    engine, labels, weight = get_engine(name), (y == y.max()).astype(np.intp), np.ones(len(y))
+    settings = options(max_features=max_features)
+    expected = learn(X, labels, weight, engine, settings)
+    assert sum(step.refreshed for step in expected.path.steps) >= 2
+    for cut in range(1, 15):
+        kept = Checkpoints.of(tmp_path / str(cut), X)
+
+        def stop(attempt: int, _: Any, cut: int = cut) -> None:
+            if attempt == cut + 1:  # what this attempt did is not written
+                raise Stop
+
+        if cut < 14:
+            with pytest.raises(Stop):
+                learn(X, labels, weight, engine, settings, stop, checkpoints=kept)
+        found = learn(X, labels, weight, engine, settings, checkpoints=kept)
+        assert found.factor.matrix.tobytes() == expected.factor.matrix.tobytes()
+        for a, b in zip(found.path.steps, expected.path.steps, strict=True):
+            assert (a.attempt, a.weight, a.loss, a.refreshed) == (
+                b.attempt, b.weight, b.loss, b.refreshed,
+            )  # fmt: skip
+            assert a.xi.tobytes() == b.xi.tobytes()
+
+
+SCRIPT = """
+import sys
+import numpy as np
+from metricboost import SDistClassifier
+from metricboost.checkpoints import _files
+from metricboost.datasets import make_double_ring
+_files.EVERY = 0.0
+engine, directory, output = sys.argv[1:]
+X, y = make_double_ring(300, 30, random_state=0)[:2]
+model = SDistClassifier(
+    engine=engine, max_iter=25, n_averaged=2, refresh_every=4, random_state=0,
+    checkpoint=directory or None,
+).fit(X, y)
+model.save(output)
+"""
+
+
+def killed_and_resumed(engine: str, seconds: float, folder: Path) -> tuple[bytes, bool]:
+    """The bytes of the model, and whether the first process had to die."""
+    script, output, kept = folder / "fit.py", folder / "model.mbz", folder / "kept"
+    script.write_text(SCRIPT)
+    command = [sys.executable, str(script), engine, str(kept), str(output)]
+    first = subprocess.Popen(command)
+    start, died = time.monotonic(), False
+    while not kept.exists() and first.poll() is None:
+        time.sleep(0.002)
+    try:
+        first.wait(seconds)
+    except subprocess.TimeoutExpired:
+        first.send_signal(signal.SIGKILL)
+        first.wait()
+        died = True
+    assert time.monotonic() - start < 120
+    subprocess.run(command, check=True, timeout=120)
+    return output.read_bytes(), died
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="POSIX")
+@pytest.mark.parametrize("engine", ["native", "numpy"])
+def test_killed_at_a_random_moment(engine: str, tmp_path: Path) -> None:
+    """The file of the model has the same bytes (``make soak`` does this 200 times)."""
+    script, whole = tmp_path / "fit.py", tmp_path / "whole.mbz"
+    script.write_text(SCRIPT)
+    subprocess.run([sys.executable, str(script), engine, "", str(whole)], check=True)
+    found, died = killed_and_resumed(engine, random.uniform(0.0, 0.4), tmp_path)
+    assert died
+    assert found == whole.read_bytes()
+
+
+def test_searches_and_clones_do_not_meet(table: Any, tmp_path: Path) -> None:
+    """Every fit of a grid has a file of its own, and the model is that without checkpoints."""
+    X, y = table
+    grid = {"max_degree": [1, 2], "learning_rate": [0.1, 0.2]}
+    found, expected = (
+        GridSearchCV(SDist(checkpoint=kept, **SETTINGS), grid, cv=2, scoring=_first).fit(X, y)
+        for kept in (tmp_path, None)
+    )
+    assert same(found.best_estimator_, expected.best_estimator_)
+    # 4 settings, 2 folds, 2 averaged fits; and the two of the best
+    assert len(list(tmp_path.glob("*.checkpoint"))) == 4 * 2 * 2 + 2
+    again = SDist(checkpoint=tmp_path, **SETTINGS, **found.best_params_).fit(X, y)
+    assert same(again, expected.best_estimator_)
+
+
+def _first(model: Any, X: Any, y: Any) -> float:
+    return float(len(model.metric_.columns))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_search_of_our_own(table: Any, tmp_path: Path, n_jobs: int) -> None:
+    X, y = table
+    given = {"param_grid": {"max_degree": [1, 2]}, "cv": 2, "random_state": 0, "n_jobs": n_jobs}
+    base = SDistClassifier(**{**SETTINGS, "random_state": None})
+    expected = SDistClassifierCV(base, **given).fit(X, y)
+    for _ in range(2):  # once written, once read
+        found = SDistClassifierCV(base, checkpoint=tmp_path, **given).fit(X, y)
+        assert np.array_equal(found.predict_proba(X), expected.predict_proba(X))
+    assert len(list(tmp_path.glob("*.checkpoint"))) == 4
+
+
+def test_on_a_cluster(table: Any, tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed")
+    da = pytest.importorskip("dask.array")
+    from metricboost.dask import SDist as OnCluster
+
+    X, y = table
+    dX = da.from_array(X, chunks=(100, 20))
+    given = {"max_iter": 8, "n_averaged": 1, "refresh_every": 3, "random_state": 0, "prune": None}
+    with distributed.Client(processes=False, n_workers=1, dashboard_address=None) as client:
+        expected = OnCluster(client=client, **given).fit(dX, y)
+        model = OnCluster(client=client, checkpoint=tmp_path, **given)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(_files.FitFile, "__call__", _write_and_stop)
+            with pytest.raises(Stop):
+                model.fit(dX, y)
+        assert same(model.fit(dX, y), expected)
+
+
+def _write_and_stop(self: Any, attempt: int, path: Any) -> None:
+    self.write(path)
+    if attempt == 5:
+        raise Stop
+
+
+# --- what is refused, and what is not there
+
+
+def one_file(directory: Path, table: Any) -> Path:
+    SDist(**{**SETTINGS, "n_averaged": 1}, checkpoint=directory).fit(*table)
+    (file,) = directory.glob("*.checkpoint")
+    return file
+
+
+def rewritten(file: Path, change: Any) -> None:
+    content, arrays = archive.read(file, 2**30)
+    change(content["fit"])
+    kept = {"fit": content["fit"], "path": content["path"]}
+    archive.write(file, kept, arrays)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda fit: fit.update(version="0.0.1"), "the version is 0.1.0 here and 0.0.1 there"),
+        (lambda fit: fit.update(table="other"), "the table differs"),
+        (lambda fit: fit.update(labels="other"), "the labels differ"),
+        (lambda fit: fit["parameters"].update(max_iter=99), "max_iter is 12 here and 99 there"),
+        (lambda fit: fit.update(engine="other"), "here and other there"),
+    ],
+)
+def test_another_fits_checkpoint_is_refused(
+    change: Any, said: str, table: Any, tmp_path: Path
+) -> None:
+    rewritten(one_file(tmp_path, table), change)
+    with pytest.raises(CheckpointError, match=said):
+        one_file(tmp_path, table)
+
+
+def test_a_damaged_file_costs_what_it_had(table: Any, tmp_path: Path) -> None:
+    expected = SDist(**{**SETTINGS, "n_averaged": 1}).fit(*table)
+    file = one_file(tmp_path, table)
+    for content in (b"", b"nothing", file.read_bytes()[:-50]):
+        file.write_bytes(content)
+        with pytest.warns(UserWarning, match="begins anew"):
+            found = SDist(**{**SETTINGS, "n_averaged": 1}, checkpoint=tmp_path).fit(*table)
+        assert same(found, expected)
+
+
+def test_no_place_to_write_costs_the_checkpoint_alone(
+    table: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file where the directory should be: one warning for all fits."""
+    monkeypatch.setattr(_files, "_warned", set())
+    (tmp_path / "taken").write_text("")
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        found = SDist(**SETTINGS, checkpoint=tmp_path / "taken").fit(*table)
+    assert [str(w.message)[:27] for w in heard] == ["No checkpoint can be writte"]
+    assert same(found, SDist(**SETTINGS).fit(*table))
+
+
+def test_a_full_disk_costs_the_checkpoint_alone(
+    table: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A real one, of one page."""
+    monkeypatch.setattr(_files, "_warned", set())
+    mount = ["mount", "-t", "tmpfs", "-o", "size=4k", "tmpfs", str(tmp_path)]
+    if not shutil.which("mount") or subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("needs the right to mount")
+    try:
+        with pytest.warns(UserWarning, match="No checkpoint can be written.*No space left"):
+            found = SDist(**SETTINGS, checkpoint=tmp_path).fit(*table)
+        assert not list(tmp_path.glob(".*unfinished"))
+    finally:
+        subprocess.run(["umount", str(tmp_path)], check=True)
+    assert same(found, SDist(**SETTINGS).fit(*table))
+
+
+# --- Ctrl-C
+
+
+def test_ctrl_c_stops_after_the_step(table: Any, tmp_path: Path) -> None:
+    """With what was learned written; in this process."""
+    X, y = table
+    expected = SDist(**SETTINGS).fit(X, y)
+    write, wrote = _files.FitFile.write, []
+
+    def press(self: Any, path: Any) -> None:
+        write(self, path)
+        wrote.append(path.n_attempts)
+        if len(wrote) == 5:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_files.FitFile, "write", press)
+        with pytest.raises(FitInterrupted, match=r"Stopped after attempt 6\. .*fit again"):
+            SDist(**SETTINGS, checkpoint=tmp_path).fit(X, y)
+    assert signal.getsignal(signal.SIGINT) is before
+    assert same(SDist(**SETTINGS, checkpoint=tmp_path).fit(X, y), expected)
+
+
+@pytest.fixture
+def csv(table: Any, tmp_path: Path) -> Path:
+    X, y = make_double_ring(1500, 60, random_state=0)[:2]
+    header = ",".join(["y", *(f"x{j}" for j in range(X.shape[1]))])
+    np.savetxt(tmp_path / "data.csv", np.c_[y, X], delimiter=",", header=header, comments="")
+    return tmp_path / "data.csv"
+
+
+def command(csv: Path, *more: str, kept: str | None = "kept") -> list[str]:
+    program = [sys.executable, "-c", "from metricboost.cli import main; main()"]
+    program += ["fit", str(csv), "--target", "y", *more]
+    return program if kept is None else [*program, "--checkpoint", str(csv.parent / kept)]
+
+
+def test_the_command(csv: Path) -> None:
+    """Ctrl-C: one line and 130; then it goes on. Another table, or seed, is refused."""
+    pytest.importorskip("typer")
+    folder = csv.parent
+    first = subprocess.Popen(
+        command(csv, "-o", str(folder / "a.mbz")), stderr=subprocess.PIPE, text=True
+    )
+    while not list(folder.glob("kept/*.checkpoint")) and first.poll() is None:
+        time.sleep(0.01)
+    first.send_signal(signal.SIGINT)
+    said = first.communicate(timeout=120)[1]
+    assert first.returncode == 130, said
+    assert said.startswith("Stopped after")
+    assert said.count("\n") == 1
+    subprocess.run(command(csv, "-o", str(folder / "a.mbz")), check=True, capture_output=True)
+    plain = command(csv, "-o", str(folder / "b.mbz"), kept=None)
+    subprocess.run(plain, check=True, capture_output=True)
+    assert (folder / "a.mbz").read_bytes() == (folder / "b.mbz").read_bytes()
+    refused = subprocess.run(command(csv, "--seed", "3"), capture_output=True, text=True)
+    assert refused.returncode == 1
+    assert "seed is 3 here and 0 there" in refused.stderr
+    csv.write_text(csv.read_text() + csv.read_text().splitlines()[-1] + "\n")
+    refused = subprocess.run(command(csv), capture_output=True, text=True)
+    assert "the table differs" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_a_model_file_says_nothing_of_checkpoints(table: Any, tmp_path: Path) -> None:
+    model = SDist(**SETTINGS, checkpoint=tmp_path / "elsewhere").fit(*table)
+    model.save(tmp_path / "model.mbz")
+    content, _ = archive.read(tmp_path / "model.mbz", 2**30)
+    assert "elsewhere" not in json.dumps(content)
+    assert metricboost.load(tmp_path / "model.mbz").checkpoint is None
