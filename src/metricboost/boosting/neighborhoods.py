@@ -41,6 +41,11 @@ def affordable_neighbors(
     """
     counts = np.bincount(labels)
     smallest = int(counts.min())
+    if smallest < 2:
+        raise ValueError(
+            "A class has a single row among those that a fit sees, and a row is never its own "
+            "neighbour: use fewer folds, or n_averaged=1."
+        )
     across = smallest if multiclass == "coded" else len(labels) - int(counts.max())
     return min(k, smallest - 1), min(k, across)
 

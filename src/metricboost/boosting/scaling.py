@@ -98,7 +98,8 @@ def _panel_constants(panel: Float) -> tuple[Float, Float, npt.NDArray[np.bool_]]
     safe = np.where(size > 0, size, 1.0)
     unit = panel / safe  # squares of 1e150 overflow, those of numbers up to 1 do not
     mean, deviation = unit.mean(axis=0), unit.std(axis=0)
-    varies = (deviation > CONSTANT) & (high > low)
+    # What is too small to divide by, below 1e-307, counts as constant.
+    varies = (deviation > CONSTANT) & (high > low) & (deviation * safe >= np.finfo(float).tiny)
     return mean * safe, np.where(varies, deviation * safe, 1.0), varies
 
 

@@ -14,7 +14,7 @@ from .._typing import Float
 from ..errors import TableError
 from ..estimators import SDistClassifier
 from ._encoder import Problem, TableEncoder
-from ._names import unknown_column
+from ._names import refuse_twice, unknown_column
 
 #: A number with more different values than this, and in this share of the rows, is no class.
 MOST_CLASSES = 50
@@ -77,6 +77,7 @@ class TableClassifier:
         -------
         self
         """
+        refuse_twice(frame.columns)
         if target not in frame.columns:
             raise TableError(unknown_column(target, frame.columns))
         if target in self.drop:

@@ -17,7 +17,7 @@ import numpy as np
 
 from .._typing import Float
 from ..errors import TableError
-from ._names import unknown_column
+from ._names import refuse_twice, unknown_column
 
 #: A category has a column for each of its so many most frequent levels.
 MOST_LEVELS = 20
@@ -160,6 +160,8 @@ class TableEncoder:
 
     def _column(self, values: Any, name: str) -> Column | None:
         """What a column is; None where it is left out."""
+        if values.dtype.kind == "c":
+            raise TableError(f"{name!r} holds complex numbers: make columns of their parts.")
         if _is_numeric(values):
             self._remark_missing(values, name)
             return self._number(values, name)
@@ -228,6 +230,7 @@ class TableEncoder:
 
     def transform(self, frame: Any) -> Float:
         """The numbers; missing ones are NaN. Columns are found by name, others are ignored."""
+        refuse_twice(frame.columns, [column.name for column in self.columns_])
         missing = [column.name for column in self.columns_ if column.name not in frame.columns]
         if missing:
             raise TableError(

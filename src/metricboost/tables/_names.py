@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from difflib import get_close_matches
+
+from ..errors import TableError
+
+
+def refuse_twice(columns: Iterable[str], wanted: Iterable[str] | None = None) -> None:
+    """Columns are known by name: of all, or of those that are wanted, none may stand twice."""
+    counts = Counter(columns)
+    for name in counts if wanted is None else wanted:
+        if counts[name] > 1:
+            raise TableError(f"There are {counts[name]} columns {name!r}: rename or drop some.")
 
 
 def unknown_column(name: str, columns: Iterable[str]) -> str:
