@@ -1,7 +1,8 @@
 """Parameters and class labels, to and from records: what JSON cannot say is told apart or left out.
 
 What belongs to a machine rather than to a model (``engine``, ``device``, ``n_jobs``, ``verbose``,
-``checkpoint``) is not kept, nor are random number generators, splitters and functions: they come back as defaults.
+``checkpoint``) is not kept, nor are random number generators, splitters and functions: they come
+back as defaults.
 """
 
 from __future__ import annotations
