@@ -81,7 +81,9 @@ def learn(
 
     From all rows, or from those numbered, to which the labels and weights belong.
     """
-    kept = checkpoints and checkpoints.fit(labels, sample_weight, rows, engine.signature, options)
+    kept = None
+    if checkpoints is not None:
+        kept = checkpoints.fit(labels, sample_weight, rows, engine.signature, options)
     scaling = informed(table_scaling(X, options, rows), X, labels, rows)
     if not len(scaling.kept):
         raise ValueError("All columns are constant: there is nothing to learn a distance from.")

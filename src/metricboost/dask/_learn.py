@@ -39,7 +39,9 @@ def learn_distributed(
     checkpoints: Checkpoints | None = None,
 ) -> tuple[Learned, dict[str, int]]:
     """A metric from some of the rows, and the bytes that travelled between workers for it."""
-    file = checkpoints and checkpoints.fit(labels, weight, kept, "dask", options)
+    file = None
+    if checkpoints is not None:
+        file = checkpoints.fit(labels, weight, kept, "dask", options)
     scaling = partitions.scaling(kept, options.standardize, options.clip)
     scaling = start_scaling(scaling, options.init)
     if not len(scaling.kept):
