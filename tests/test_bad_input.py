@@ -883,3 +883,10 @@ def test_class_weights_that_are_no_numbers():
     X = np.random.default_rng(0).normal(size=(60, 3))
     with pytest.raises(ValueError, match="gives class 0 the weight heavy"):
         SDist(class_weight={0: "heavy"}).fit(X, np.arange(60) % 2)
+
+
+def test_complex_numbers_beside_nullable_ones():
+    """A frame that scikit-learn would convert column by column."""
+    frame = pd.DataFrame({"a": pd.array([1, None, 3, 4], dtype="Int64"), "b": np.arange(4) + 1j})
+    with pytest.raises(ValueError, match="Column 'b' holds complex numbers"):
+        SDist().fit(frame, [0, 1, 0, 1])

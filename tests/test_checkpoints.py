@@ -74,7 +74,7 @@ def test_cut_after_any_attempt(name: str, max_features: Any, table: Any, tmp_pat
     settings = options(max_features=max_features)
     expected = learn(X, labels, weight, engine, settings)
     assert sum(step.refreshed for step in expected.path.steps) >= 2
-    for cut in range(1, 15):
+    for cut in (1, 3, 4, 5, 11, 14):  # a step that refreshes is the fourth
         kept = Checkpoints.of(tmp_path / str(cut), X)
 
         def stop(attempt: int, _: Any, cut: int = cut) -> None:
@@ -161,10 +161,9 @@ def _first(model: Any, X: Any, y: Any) -> float:
     return float(len(model.metric_.columns))
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_search_of_our_own(table: Any, tmp_path: Path, n_jobs: int) -> None:
+def test_a_search_of_our_own(table: Any, tmp_path: Path) -> None:
     X, y = table
-    given = {"param_grid": {"max_degree": [1, 2]}, "cv": 2, "random_state": 0, "n_jobs": n_jobs}
+    given = {"param_grid": {"max_degree": [1, 2]}, "cv": 2, "random_state": 0, "n_jobs": 2}
     base = SDistClassifier(**{**SETTINGS, "random_state": None})
     expected = SDistClassifierCV(base, **given).fit(X, y)
     for _ in range(2):  # once written, once read
@@ -297,7 +296,7 @@ def test_ctrl_c_stops_after_the_step(table: Any, tmp_path: Path) -> None:
 
 @pytest.fixture
 def csv(table: Any, tmp_path: Path) -> Path:
-    X, y = make_double_ring(1500, 60, random_state=0)[:2]
+    X, y = make_double_ring(800, 40, random_state=0)[:2]
     header = ",".join(["y", *(f"x{j}" for j in range(X.shape[1]))])
     np.savetxt(tmp_path / "data.csv", np.c_[y, X], delimiter=",", header=header, comments="")
     return tmp_path / "data.csv"

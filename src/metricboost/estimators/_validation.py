@@ -136,6 +136,7 @@ def _refuse_text(X: Any, remedy_for_missing: str) -> None:
     for kind, remedy in (
         ("text", "encode it first (sklearn.preprocessing.OneHotEncoder) or drop it"),
         ("dates", "turn them into numbers first (days since a date, the month) or drop it"),
+        ("complex numbers", "make columns of their parts or drop it"),
     ):
         if kind in found:
             raise ValueError(
@@ -166,12 +167,14 @@ def _suspects(X: Any) -> Iterator[tuple[str, Any]]:
 
 _NOT_NUMBERS = (
     "str", "utf8", "category", "enum", "categorical", "object", "date", "time", "duration",
-    "period", "interval",
+    "period", "interval", "complex",
 )  # fmt: skip
 
 
 def _kind(column: Any) -> str:
-    """Numbers, text, dates, or objects some of which are missing."""
+    """Numbers, text, dates, complex numbers, or objects some of which are missing."""
+    if str(column.dtype).lower().startswith("complex"):
+        return "complex numbers"
     if str(column.dtype).lower().startswith(("date", "time", "duration", "period")):
         return "dates"
     values = np.asarray(column)
