@@ -18,7 +18,7 @@ demo: $(STAMP)
 	$(BIN)/python examples/demo.py
 
 test: $(STAMP) lint
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -66,7 +66,7 @@ test-min:
 	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile \
 		--constraint tests/oldest.txt --editable ".[test]"
 	$(OLDEST)/bin/python -m pip list --format freeze | grep -Ei "^(numpy|scipy|scikit-learn|joblib)="
-	$(OLDEST)/bin/python -m pytest -n auto --dist loadfile -p no:cacheprovider
+	$(OLDEST)/bin/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -p no:cacheprovider
 
 # The source distribution and a wheel, each installed into an empty environment and tried.
 dist: $(STAMP)

@@ -1,0 +1,16 @@
+"""The longest files first: two processes that share the files then end at about the same time."""
+
+from __future__ import annotations
+
+import pytest
+
+#: By the time they take, not by their number of tests.
+LONG = (
+    "test_docs", "test_dask", "test_studies", "test_checkpoints", "test_torch", "test_model_file",
+    "test_cli", "test_report", "test_examples_index", "test_tuned", "test_crossfit",
+)  # fmt: skip
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    place = {name: i for i, name in enumerate(LONG)}
+    items.sort(key=lambda item: place.get(item.path.stem, len(LONG)))
