@@ -1,24 +1,29 @@
 # Two commands do everything: `make demo` and `make test`. Both make .venv where it is missing.
-# What takes longer: `make sanitize`, `make soak`, `make test-min`, `make dist`.
+# What takes longer: `make sanitize`, `make soak`, `make test-min`, `make test-new`, `make dist`.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+PIP := -m pip --quiet --disable-pip-version-check
+# The versions of everything that tests run with; on a Python they were not made for: `make LOCK=`.
+LOCK ?= tests/locked.txt
+LOCKED := $(if $(LOCK),--constraint $(LOCK))
 STAMP := $(VENV)/.installed
 DOCS_STAMP := $(VENV)/.installed-docs
-SOURCES := pyproject.toml CMakeLists.txt $(wildcard native/*)
+SOURCES := pyproject.toml CMakeLists.txt $(LOCK) $(wildcard native/*)
 # The real datasets, where they lie beside the checkout; without them their tests are skipped.
 METRICBOOST_DATA ?= $(wildcard ../shared/data)
 ifneq ($(METRICBOOST_DATA),)
 export METRICBOOST_DATA := $(abspath $(METRICBOOST_DATA))
 endif
 
-.PHONY: demo test test-min lint bench docs sanitize soak dist clean
+.PHONY: demo test test-min test-new newest lint bench docs sanitize soak dist lock audit clean
 
 demo: $(STAMP)
 	$(BIN)/python examples/demo.py
 
+ON_ALL_CORES := -n auto --dist loadfile --no-loadscope-reorder
 test: $(STAMP) lint
-	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest $(ON_ALL_CORES)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -39,7 +44,7 @@ sanitize: $(STAMP)
 	$(BIN)/python -m venv --clear $(SANITIZED)
 	$(BIN)/python -c "import sysconfig; print(sysconfig.get_path('purelib'))" \
 		> $$($(SANITIZED)/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/borrowed.pth
-	$(SANITIZED)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
+	$(SANITIZED)/bin/python $(PIP) install --no-deps \
 		--config-settings=cmake.define.METRICBOOST_SANITIZE=ON --config-settings=install.strip=false .
 	$(WATCHED) $(SANITIZED)/bin/python -m pytest -p no:cacheprovider $(KERNEL_TESTS)
 	$(WATCHED) $(SANITIZED)/bin/python tests/fuzz.py --cases $(FUZZ_CASES)
@@ -59,35 +64,60 @@ soak: $(STAMP)
 	$(BIN)/python tests/soak.py command --cases 200
 	$(BIN)/python tests/soak.py flat --cases 2000
 
-# The suite with the oldest versions that are promised, in an environment of its own.
+# The suite with the oldest versions that are promised, and with the newest there are, each in an
+# environment of its own.
 OLDEST := build/oldest
+NEWEST := build/newest
+PROMISED := "^(numpy|scipy|scikit-learn|joblib)="
 test-min:
 	$(PYTHON) -m venv --clear $(OLDEST)
-	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile \
-		--constraint tests/oldest.txt --editable ".[test]"
-	$(OLDEST)/bin/python -m pip list --format freeze | grep -Ei "^(numpy|scipy|scikit-learn|joblib)="
-	$(OLDEST)/bin/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -p no:cacheprovider
+	$(OLDEST)/bin/python $(PIP) install --no-compile --constraint tests/oldest.txt --editable ".[test]"
+	$(OLDEST)/bin/python -m pip list --format freeze | grep -Ei $(PROMISED)
+	$(OLDEST)/bin/python -m pytest $(ON_ALL_CORES) -p no:cacheprovider
+
+test-new: newest
+	$(NEWEST)/bin/python -m pip list --format freeze | grep -Ei $(PROMISED)
+	$(NEWEST)/bin/python -m pytest $(ON_ALL_CORES) -p no:cacheprovider
+
+# PyTorch by itself first: of this release an index may have a build without CUDA's gigabytes.
+TORCH ?= torch==2.13.0
+newest:
+	$(PYTHON) -m venv --clear $(NEWEST)
+	$(NEWEST)/bin/python $(PIP) install --no-compile "$(TORCH)"
+	$(NEWEST)/bin/python $(PIP) install --no-compile --editable ".[dev]"
+
+# The newest versions become those that `make test` runs with.
+lock: newest
+	{ head -n 1 tests/locked.txt; $(NEWEST)/bin/python -m pip freeze --exclude-editable \
+		| sed 's/+cpu$$//' | grep -E "^[A-Za-z0-9_.-]+=="; } > build/locked.txt
+	mv build/locked.txt tests/locked.txt
+
+# Known holes in the locked versions; what cannot be looked up counts as one.
+audit:
+	$(PYTHON) -m venv --clear build/audit
+	build/audit/bin/python $(PIP) install pip-audit
+	build/audit/bin/python -m pip_audit --requirement tests/locked.txt --no-deps --disable-pip --strict
 
 # The source distribution and a wheel, each installed into an empty environment and tried.
 dist: $(STAMP)
 	rm -rf dist build/empty
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check build twine
+	$(BIN)/python $(PIP) install build twine
 	$(BIN)/python -m build --outdir dist .
 	$(BIN)/python -m twine check --strict dist/*
 	for file in dist/*; do \
 		$(PYTHON) -m venv --clear build/empty && \
-		build/empty/bin/python -m pip install --quiet --disable-pip-version-check $$file && \
+		build/empty/bin/python $(PIP) install $$file && \
 		(cd build && empty/bin/python ../tests/smoke.py) || exit 1; \
 	done
 
 $(STAMP): $(SOURCES)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --editable ".[dev]"
+	$(BIN)/python $(PIP) install --no-compile $(LOCKED) --editable ".[dev]"
 	touch $(STAMP)
 
 $(DOCS_STAMP): $(SOURCES)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
+	$(BIN)/python $(PIP) install $(LOCKED) --editable ".[docs]"
 	touch $(DOCS_STAMP)
 
 clean:

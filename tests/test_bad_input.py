@@ -830,6 +830,15 @@ def test_a_column_that_varies_in_one_row_only(cls):
     assert np.isfinite(model.transform(X)).all()
 
 
+def test_one_informative_column_among_a_hundred_thousand():
+    y = np.arange(60) % 2
+    X = np.random.default_rng(0).normal(size=(60, 100_000)).astype(np.float32)
+    X[:, 77_777] += 4 * y
+    model = SDistClassifier(max_iter=5, n_averaged=1, screen_pairs=0, random_state=0).fit(X, y)
+    assert model.metric_.terms[0].columns == (77_777,)
+    assert model.score(X, y) > 0.95
+
+
 @QUIET
 def test_a_table_that_varies_in_one_row_only():
     """The only column varies, if not in every fold."""

@@ -142,6 +142,17 @@ def test_killed_at_a_random_moment(engine: str, tmp_path: Path) -> None:
     assert found == whole.read_bytes()
 
 
+def test_what_a_killed_fit_was_writing_is_removed(table: Any, tmp_path: Path) -> None:
+    """Once no process can be at it any more."""
+    old, new = (tmp_path / f".{name}.unfinished" for name in ("old", "new"))
+    for path in (old, new):
+        path.write_bytes(b"half")
+    os.utime(old, (0, 0))
+    one_file(tmp_path, table)
+    assert not old.exists()
+    assert new.exists()
+
+
 def test_searches_and_clones_do_not_meet(table: Any, tmp_path: Path) -> None:
     """Every fit of a grid has a file of its own, and the model is that without checkpoints."""
     X, y = table

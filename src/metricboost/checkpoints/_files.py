@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any
 
+from .._files import remove_abandoned
 from .._typing import Data, Float, Index
 from ..boosting.path import Path
 from ..errors import CheckpointError, FitInterrupted, ModelFileError
@@ -68,6 +69,7 @@ class FitFile:
         from ..persistence.metrics import unpack_path
         from ..persistence.records import Record
 
+        remove_abandoned(self.path.parent)
         try:
             content, arrays = read(self.path, MAX_BYTES)
             self._check(content.get("fit"))
