@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
+from sklearn.datasets import load_digits
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.feature_selection import SelectFromModel
 from sklearn.inspection import permutation_importance
@@ -157,6 +159,22 @@ def test_blas_threads_change_nothing(xor):
         with threadpool_limits(threads, user_api="blas"):
             found.append(sdist().fit(*xor).metric_.components)
     assert_array_equal(*found)
+
+
+@pytest.mark.parametrize(
+    "params", [{"oob_gate": None}, {"classifier": "mixture"}, {"classifier": "kernel"}]
+)
+def test_blas_threads_change_no_prediction(params):
+    """Of a table with enough rows and terms for BLAS to share its work, whatever the readout."""
+    X, y = (part[:400] for part in load_digits(return_X_y=True))
+    found = []
+    for threads in (1, 2):
+        with threadpool_limits(threads, user_api="blas"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # constant columns
+            model = SDistClassifier(max_iter=8, random_state=0, **params).fit(X, y)
+            found.append((model.metric_.components, model.transform(X), model.predict_proba(X)))
+    for one, other in zip(*found):
+        assert_array_equal(one, other)
 
 
 @BOTH

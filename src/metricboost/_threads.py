@@ -60,7 +60,10 @@ def allowed_threads() -> int:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Where threads of our own share the work, or results must not depend on the cores."""
+    """Where threads of our own share the work, or results must not depend on the cores.
+
+    Also as a decorator: ``@one_blas_thread()``.
+    """
     _one_thread.enter()
     try:
         yield

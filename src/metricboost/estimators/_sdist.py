@@ -316,6 +316,7 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     @_fit_context(prefer_skip_nested_validation=True)
+    @one_blas_thread()  # results then do not depend on the machine's number of cores
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SDist:
         """Learn the metric.
 
@@ -368,8 +369,7 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         line = ProgressLine(options.boosting.max_iter) if self.verbose else None
         shared = workers(self.n_jobs, _size(table.X), self._tasks(self.n_averaged))
         kept = None if self.checkpoint is None else Checkpoints.of(self.checkpoint, table.X)
-        # One BLAS thread: results then do not depend on the machine's number of cores.
-        with one_blas_thread(), Interrupts() if kept else nullcontext():
+        with Interrupts() if kept else nullcontext():
             crossfit = cross_fit(
                 table.X,
                 table.labels,
@@ -447,6 +447,7 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return result
 
     @cached_property
+    @one_blas_thread()
     def path_(self) -> npt.NDArray[Any]:
         check_is_fitted(self)
         return path_table([fit.path for fit in self._crossfit.fits])
@@ -473,6 +474,7 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         return self._embedded(X)
 
+    @one_blas_thread()
     def _embedded(self, X: Any) -> Float:
         """The embedding as an array, whatever ``set_output`` says."""
         check_is_fitted(self)
@@ -501,7 +503,9 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         X = check_table(self, X, reset=False, missing=self.missing)
         for metric in self._staged_metrics():
-            yield metric.transform(X)
+            with one_blas_thread():
+                embedding = metric.transform(X)
+            yield embedding
 
     def _staged_metrics(self, imputed: bool = False) -> Iterator[SparseMetric]:
         """The metric after each step, for rows as given or for those that are imputed already."""
@@ -509,7 +513,9 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         crossfit = with_rows(self._crossfit)
         for steps in range(1, max(len(fit.path) for fit in crossfit.fits) + 1):
             variant = Variant(self._variant.share, steps=steps)
-            yield crossfit.metric(variant, imputation=imputation, with_gamma=False)
+            with one_blas_thread():
+                metric = crossfit.metric(variant, imputation=imputation, with_gamma=False)
+            yield metric
 
     def explain(self) -> ModelExplanation:
         """What was learned, as data: terms, variables and the network of interactions.

@@ -18,6 +18,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from .._threads import one_blas_thread
 from .._typing import Float, Index
 from ..checkpoints import Checkpoints, Interrupts
 from ..selection.crossfit import CrossFit
@@ -183,6 +184,7 @@ class SDistClassifierCV(ClassifierMixin, ExplainingMixin, TransformerMixin, Base
         return tags
 
     @_fit_context(prefer_skip_nested_validation=False)
+    @one_blas_thread()
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SDistClassifierCV:
         """Search, and make the best model.
 

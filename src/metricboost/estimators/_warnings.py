@@ -28,7 +28,8 @@ def warn_about_fit(
         *_about_nonzeros(model, crossfit, options),
         *_about_steps(crossfit),
     ):
-        warnings.warn(message, UserWarning, stacklevel=4)
+        # the frames of fit: itself, its two decorators, and this
+        warnings.warn(message, UserWarning, stacklevel=5)
 
 
 def _about_columns(crossfit: CrossFit, names: list[str]) -> Iterator[str]:

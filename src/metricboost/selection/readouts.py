@@ -189,16 +189,18 @@ class Readout:
         self._make_training = make_training
 
     @cached_property
+    @one_blas_thread()  # the same on any number of cores
     def training(self) -> Training:
         return self._make_training()
 
     @cached_property
+    @one_blas_thread()
     def _model(self) -> Any:
-        with one_blas_thread():  # the same on any number of cores
-            if isinstance(self.rule, Kernel):
-                return _Machine(self.training, self.rule)
-            return _mixtures(self.training, self.rule) if isinstance(self.rule, Mixture) else None
+        if isinstance(self.rule, Kernel):
+            return _Machine(self.training, self.rule)
+        return _mixtures(self.training, self.rule) if isinstance(self.rule, Mixture) else None
 
+    @one_blas_thread()
     def __call__(self, queries: Float) -> Float:
         if isinstance(self.rule, Kernel):
             score = self._model.decision_function(queries)

@@ -135,23 +135,23 @@ def _penalties(crossfit: CrossFit) -> list[float]:
     return found
 
 
+@one_blas_thread()
 def score_variants(
     crossfit: CrossFit, tried: Iterable[Variant], rules: Sequence[Rule], fold_scores: FoldScores
 ) -> list[Scored]:
     """Every variant with every rule, calibrated and scored on rows out of fold."""
     found = []
     sizes = [len(part) for part in scored_rows(crossfit)]
-    with one_blas_thread():
-        for variant in tried:
-            rows, evidence = out_of_fold(crossfit, variant, rules)
-            labels, weight = crossfit.labels[rows], crossfit.weight[rows]
-            weight = weight * (len(weight) / weight.sum())
-            size = _n_variables(crossfit, variant)
-            for rule, values in evidence.items():
-                candidate = calibrated(variant, rule, values, labels, weight)
-                p = candidate.calibration.probabilities(values)
-                scores = fold_scores(p, labels, weight, sizes)
-                found.append(Scored(candidate, scores, size))
+    for variant in tried:
+        rows, evidence = out_of_fold(crossfit, variant, rules)
+        labels, weight = crossfit.labels[rows], crossfit.weight[rows]
+        weight = weight * (len(weight) / weight.sum())
+        size = _n_variables(crossfit, variant)
+        for rule, values in evidence.items():
+            candidate = calibrated(variant, rule, values, labels, weight)
+            p = candidate.calibration.probabilities(values)
+            scores = fold_scores(p, labels, weight, sizes)
+            found.append(Scored(candidate, scores, size))
     return found
 
 
@@ -161,6 +161,7 @@ def _n_variables(crossfit: CrossFit, variant: Variant) -> float:
     return float(np.mean(counts))
 
 
+@one_blas_thread()
 def cheap_search(
     crossfit: CrossFit,
     classifier: str,
