@@ -29,7 +29,7 @@ DOCUMENTED = (ValueError, TypeError)
 LIMIT = 60
 
 NUMBERS = ("normal", "normal", "normal", "constant", "binary", "integers", "small", "large",
-           "huge", "tiny", "outlier", "ties", "denormal")  # fmt: skip
+           "huge", "tiny", "outlier", "far", "ties", "denormal")  # fmt: skip
 OTHERS = ("nan", "all nan", "inf", "text", "mixed", "dates", "category", "bool", "none", "bytes",
           "numeric text", "complex", "objects", "nullable", "lists")  # fmt: skip
 LABELS = ("two", "two", "two", "two", "three", "text", "bool", "rare", "one", "all different",
@@ -50,6 +50,7 @@ def _column(kind: str, n: int, rng: np.random.Generator) -> Any:
         "binary": lambda: (x > 0).astype(float),
         "integers": lambda: rng.integers(-(2**62), 2**62, n),
         "outlier": lambda: np.where(np.arange(n) == 0, 1e18, x),
+        "far": lambda: np.where(np.arange(n) == n // 2, -1e200, x),
         "ties": lambda: np.round(x),
         "nan": lambda: np.where(x > 0.5, np.nan, x),
         "all nan": lambda: np.full(n, np.nan),
@@ -155,7 +156,7 @@ def cases(draw: Any) -> dict[str, Any]:
         "standardize": draw(st.sampled_from([True, True, True, False])),
         "missing": draw(st.sampled_from(["error", "impute"])),
         "max_degree": draw(st.sampled_from([1, 2, 3])),
-        "clip": draw(st.sampled_from([3.0, None])),
+        "clip": draw(st.sampled_from([3.0, None, 1e300])),
         "init": draw(st.sampled_from(["zero", "zero", "identity"])),
         "oob_gate": draw(st.sampled_from([2.0, None])),
         "engine": draw(st.sampled_from(["auto", "numpy"])),
@@ -165,7 +166,9 @@ def cases(draw: Any) -> dict[str, Any]:
         "table": draw(tables()),
         "kind": draw(st.sampled_from(["SDist", "SDistClassifier", "SDistClassifierCV", "table"])),
         "parameters": parameters,
-        "weights": draw(st.sampled_from([None, None, None, "some zero", "all zero", "negative"])),
+        "weights": draw(
+            st.sampled_from([None, None, None, "some zero", "all zero", "negative", "huge", "tiny"])
+        ),
     }
 
 
@@ -197,7 +200,8 @@ def _estimator(case: dict[str, Any]) -> Any:
 
 
 def _weights(kind: str | None, n: int) -> Any:
-    made = {"some zero": np.arange(n) % 3, "all zero": np.zeros(n), "negative": -np.ones(n)}
+    made = {"some zero": np.arange(n) % 3, "all zero": np.zeros(n), "negative": -np.ones(n),
+            "huge": np.full(n, 1e308), "tiny": np.geomspace(1e-320, 1.0, n)}  # fmt: skip
     return None if kind is None else made[kind]
 
 

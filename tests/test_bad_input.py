@@ -16,7 +16,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 
-from metricboost import SDist, SDistClassifier
+from metricboost import SDist, SDistClassifier, SDistClassifierCV
 from metricboost.datasets import make_xor
 
 NAMES = ["age", "income", "height", "weight", "pulse"]
@@ -899,3 +899,43 @@ def test_complex_numbers_beside_nullable_ones():
     frame = pd.DataFrame({"a": pd.array([1, None, 3, 4], dtype="Int64"), "b": np.arange(4) + 1j})
     with pytest.raises(ValueError, match="Column 'b' holds complex numbers"):
         SDist().fit(frame, [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize("value", [1e80, 1e200, -1e300])
+@pytest.mark.parametrize("clip", [None, 1e300])
+@pytest.mark.parametrize("engine", ["native", "numpy"])
+def test_one_value_that_other_folds_cannot_reach(value, clip, engine, X, y):
+    """Not clipped, it is too far from the rows of the folds that do not have it."""
+    X = X.copy()
+    X[0, 0] = value
+    model = SDistClassifier(clip=clip, max_iter=3, n_averaged=2, engine=engine, random_state=0)
+    with pytest.raises(ValueError, match="Column 'x0' has values so far from those of other rows"):
+        model.fit(X, y)
+    with pytest.raises(ValueError, match="Column 'x0' has values so far"):
+        SDistClassifierCV(model, cv=2, param_grid={"max_degree": [2]}, random_state=0).fit(X, y)
+    assert np.isfinite(model.set_params(clip=3.0).fit(X, y).predict_proba(X)).all()
+
+
+@pytest.mark.parametrize("low", [1e308, 1e-310, 1e-320, 1e300])
+def test_weights_of_any_size(low, X, y):
+    """Only their ratios matter; what is nothing beside the others is nothing."""
+    weight = np.where(np.arange(len(y)) % 2 == 0, low, low / 2 if low > 1e-300 else low)
+    scaled = weight / weight.max()
+    found, expected = (sdist(SDistClassifier).fit(X, y, w) for w in (weight, scaled))
+    np.testing.assert_allclose(found.predict_proba(X), expected.predict_proba(X), rtol=1e-6)
+    tiny = np.where(np.arange(len(y)) < 4, 1e-300, 1.0)
+    a, b = (sdist(SDistClassifier).fit(X, y, w) for w in (tiny, tiny.round()))
+    np.testing.assert_array_equal(a.predict_proba(X), b.predict_proba(X))
+    ratio = {label: 1e308 if label else 1e-308 for label in np.unique(y)}
+    with pytest.raises(ValueError, match="at least two classes"):
+        SDistClassifier(class_weight=ratio).fit(X, y)
+
+
+def test_integers_beyond_floats():
+    X = np.array([[1, 10**400], [2, 3], [3, 4], [4, 5]], dtype=object)
+    with pytest.raises(ValueError, match="Column 'x1' holds integers too large for a float"):
+        SDistClassifier().fit(X, [0, 1, 0, 1])
+
+
+def test_parameters_as_numpy_has_them(X, y, tmp_path):
+    sdist(SDistClassifier, clip=np.float32(2.5)).fit(X, y).save(tmp_path / "model.mbz")

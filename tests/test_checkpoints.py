@@ -251,30 +251,34 @@ def test_a_damaged_file_costs_what_it_had(table: Any, tmp_path: Path) -> None:
         assert same(found, expected)
 
 
+@pytest.mark.parametrize("where", ["taken", "taken/below", "a" * 300, "zero\0"])
+@pytest.mark.parametrize("n_jobs", [1, 2])
 def test_no_place_to_write_costs_the_checkpoint_alone(
-    table: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    where: str, n_jobs: int, table: Any, tmp_path: Path
 ) -> None:
-    """A file where the directory should be: one warning for all fits."""
-    monkeypatch.setattr(_files, "_warned", set())
+    """One warning for all fits and processes, again in the next fit, at the line that called it."""
     (tmp_path / "taken").write_text("")
-    with warnings.catch_warnings(record=True) as heard:
-        warnings.simplefilter("always")
-        found = SDist(**SETTINGS, checkpoint=tmp_path / "taken").fit(*table)
-    assert [str(w.message)[:27] for w in heard] == ["No checkpoint can be writte"]
-    assert same(found, SDist(**SETTINGS).fit(*table))
+    expected = SDist(**SETTINGS).fit(*table)
+    for _ in range(2):
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            model = SDist(**SETTINGS, checkpoint=f"{tmp_path}/{where}", n_jobs=n_jobs)
+            assert same(model.fit(*table), expected)
+        assert [str(w.message)[:27] for w in heard] == ["No checkpoint can be writte"]
 
 
-def test_a_full_disk_costs_the_checkpoint_alone(
-    table: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_full_disk_costs_the_checkpoint_alone(n_jobs: int, table: Any, tmp_path: Path) -> None:
     """A real one, of one page."""
-    monkeypatch.setattr(_files, "_warned", set())
     mount = ["mount", "-t", "tmpfs", "-o", "size=4k", "tmpfs", str(tmp_path)]
     if not shutil.which("mount") or subprocess.run(mount, capture_output=True).returncode:
         pytest.skip("needs the right to mount")
     try:
-        with pytest.warns(UserWarning, match="No checkpoint can be written.*No space left"):
-            found = SDist(**SETTINGS, checkpoint=tmp_path).fit(*table)
+        with pytest.warns(
+            UserWarning, match="No checkpoint can be written.*No space left"
+        ) as heard:
+            found = SDist(**SETTINGS, checkpoint=tmp_path, n_jobs=n_jobs).fit(*table)
+        assert len(heard) == 1
         assert not list(tmp_path.glob(".*unfinished"))
     finally:
         subprocess.run(["umount", str(tmp_path)], check=True)
@@ -303,6 +307,82 @@ def test_ctrl_c_stops_after_the_step(table: Any, tmp_path: Path) -> None:
             SDist(**SETTINGS, checkpoint=tmp_path).fit(X, y)
     assert signal.getsignal(signal.SIGINT) is before
     assert same(SDist(**SETTINGS, checkpoint=tmp_path).fit(X, y), expected)
+
+
+IN_PROCESSES = """
+import sys
+from metricboost import SDist
+from metricboost.datasets import make_double_ring
+from metricboost.errors import FitInterrupted
+if __name__ == "__main__":
+    X, y = make_double_ring(600, 60, random_state=0)[:2]
+    model = SDist(max_iter=2000, n_averaged=2, oob_gate=None, random_state=0, n_jobs=2,
+                  checkpoint=sys.argv[1])
+    try:
+        model.fit(X, y)
+    except FitInterrupted as stopped:
+        print(stopped)
+        sys.exit(130)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="POSIX")
+@pytest.mark.parametrize(
+    ("of_the_group", "after"),
+    [
+        (True, 0.3),  # as a terminal does, while the workers start
+        (False, 3.0),  # kill -INT: only the process that was started
+    ],
+)
+def test_ctrl_c_with_worker_processes(of_the_group: bool, after: float, tmp_path: Path) -> None:
+    """All end after their step, and nothing but one line is said."""
+    script, kept = tmp_path / "fit.py", tmp_path / "kept"
+    script.write_text(IN_PROCESSES)
+    command = [sys.executable, str(script), str(kept)]
+    fit = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    while not kept.exists() and fit.poll() is None:
+        time.sleep(0.01)
+    time.sleep(after)
+    (os.killpg if of_the_group else os.kill)(fit.pid, signal.SIGINT)
+    said, complained = fit.communicate(timeout=120)
+    assert fit.returncode == 130, complained
+    assert complained == ""
+    assert said.startswith("Stopped ")
+    assert said.count("\n") == 1
+
+
+def test_a_seed_is_needed(table: Any, tmp_path: Path) -> None:
+    for model in (SDist(checkpoint=tmp_path), SDistClassifierCV(checkpoint=tmp_path)):
+        with pytest.raises(ValueError, match="checkpoint needs random_state to be a number"):
+            model.fit(*table)
+
+
+def test_attempts_without_a_step_are_kept(table: Any, tmp_path: Path) -> None:
+    """A gate that nothing passes: the attempts are not made again."""
+    X, y = table
+    labels, weight, kept = (y == y.max()).astype(np.intp), np.ones(len(y)), []
+    settings, engine = options(oob_gate=1e9, max_iter=9), get_engine("numpy")
+
+    def watch(attempt: int, _: Any) -> None:
+        kept.append(attempt)
+
+    for _ in range(2):
+        where = Checkpoints.of(tmp_path, X)
+        learn(X, labels, weight, engine, settings, watch, checkpoints=where)
+    assert kept == list(range(1, 10))
+
+
+def test_a_large_start_is_not_written(table: Any, tmp_path: Path) -> None:
+    """It follows from the parameters: one number for every pair of columns."""
+    X = np.random.default_rng(0).normal(size=(40, 400))
+    model = SDist(init="identity", n_averaged=1, max_iter=3, random_state=0, checkpoint=tmp_path)
+    expected = SDist(**{**model.get_params(), "checkpoint": None}).fit(X, np.arange(40) % 2)
+    for _ in range(2):
+        assert same(model.fit(X, np.arange(40) % 2), expected)
+    (file,) = tmp_path.glob("*.checkpoint")
+    assert file.stat().st_size < 100_000
 
 
 @pytest.fixture
@@ -337,6 +417,10 @@ def test_the_command(csv: Path) -> None:
     plain = command(csv, "-o", str(folder / "b.mbz"), kept=None)
     subprocess.run(plain, check=True, capture_output=True)
     assert (folder / "a.mbz").read_bytes() == (folder / "b.mbz").read_bytes()
+    unusable = command(csv, "-o", str(folder / "c.mbz"), kept="data.csv")
+    done = subprocess.run(unusable, capture_output=True, text=True)
+    assert done.returncode == 0
+    assert "No checkpoint can be written" in done.stderr
     refused = subprocess.run(command(csv, "--seed", "3"), capture_output=True, text=True)
     assert refused.returncode == 1
     assert "seed is 3 here and 0 there" in refused.stderr

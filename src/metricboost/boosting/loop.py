@@ -60,11 +60,13 @@ def boost(
 ) -> Path:
     """Learn a metric step by step from the start metric; the path of accepted steps.
 
-    Goes on from a path that is known.
+    Goes on from the steps of a path that is known.
     """
     rows, lists = candidates.rows, training_lists(labels, options.n_neighbors, options.multiclass)
     draws = Draws(options.seed, rows.n_rows, options.subsample, options.max_features)
-    path, selected = known or Path(start), Selected(start.index)  # 1)
+    path, selected = Path(start), Selected(start.index)  # 1)
+    if known is not None:
+        path.steps, path.n_attempts = known.steps, known.n_attempts
     rows.begin(labels, sample_weight)
     rows.embed(candidates.terms(start.index), start.matrix)
     more = path.n_attempts < options.max_iter and not _gave_up(path)

@@ -12,7 +12,7 @@ from .._files import replacing
 from ..errors import CheckpointError
 from ._fingerprints import differences
 
-NAME = "fit.json"
+NAME = "metricboost.json"
 CHUNK = 2**20
 
 
@@ -22,21 +22,28 @@ def claim(directory: Path, data: Path, parameters: dict[str, Any]) -> None:
 
     mine = {"version": __version__, "table": _digest(data), "parameters": parameters}
     mine = json.loads(json.dumps(mine))  # as it will be read
-    try:
-        there = json.loads((directory / NAME).read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    there = _claimed(directory)
+    if there is None:
         _write(directory, mine)
         return
-    except (OSError, ValueError) as error:
-        raise CheckpointError(
-            f"{directory / NAME} cannot be read ({error}): delete {directory}, or give another."
-        ) from error
     found = differences(there, mine)
     if found:
         raise CheckpointError(
-            f"{directory} has the checkpoints of another fit: {'; '.join(found)}. Delete it, or "
-            "give another directory."
+            f"{directory} has the checkpoints of another fit: {'; '.join(found)}. Give another "
+            "directory, or delete this one."
         )
+
+
+def _claimed(directory: Path) -> Any:
+    """What the directory is of; None for a new one, or where nothing can be kept at all."""
+    try:
+        return json.loads((directory / NAME).read_text(encoding="utf-8"))
+    except OSError:
+        return None
+    except ValueError as error:
+        raise CheckpointError(
+            f"{directory / NAME} is no file of ours ({error}): give another directory."
+        ) from error
 
 
 def _digest(data: Path) -> str:
@@ -53,5 +60,5 @@ def _write(directory: Path, mine: dict[str, Any]) -> None:
         os.makedirs(directory, exist_ok=True)
         with replacing(directory / NAME) as unfinished:
             unfinished.write_text(json.dumps(mine), encoding="utf-8")
-    except OSError:
+    except (OSError, ValueError):
         pass

@@ -7,25 +7,54 @@ attempt's number, and the rows' embedding, margins and neighbours from the steps
 from __future__ import annotations
 
 import os
+import tempfile
 import time
 import warnings
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
-from typing import Any
+from typing import Any, NoReturn
 
 from .._files import remove_abandoned
 from .._typing import Data, Float, Index
-from ..boosting.path import Path
+from ..boosting.path import Factor, Path
 from ..errors import CheckpointError, FitInterrupted, ModelFileError
 from ._fingerprints import Fingerprint, differences, digest, digest_of_table, key, plain_options
-from ._interrupts import asked
+from ._interrupts import Channel, listening
 
 #: Seconds between two writings.
 EVERY = 3.0
 ENDING = ".checkpoint"
 MAX_BYTES, MOST_TERMS = 2**32, 2**62
-#: Directories that could not be written to, of which was warned.
-_warned: set[str] = set()
+NOT_WRITTEN = "No checkpoint can be written, so the fit goes on without"
+
+
+@contextmanager
+def checkpoints_in(
+    directory: str | os.PathLike[str] | None, digest: Callable[[], str]
+) -> Iterator[Checkpoints | None]:
+    """Where fits keep what they learn, while they run; None where they do not, or cannot."""
+    problem = None if directory is None else _unusable(directory)
+    if problem is not None:
+        warnings.warn(f"{NOT_WRITTEN}: {problem}.", UserWarning, stacklevel=4)
+    if directory is None or problem is not None:
+        yield None
+        return
+    with listening() as channel:
+        yield Checkpoints(FilePath(directory), digest(), channel)
+
+
+def _unusable(directory: str | os.PathLike[str]) -> Exception | None:
+    """What keeps files from being written there."""
+    try:
+        os.makedirs(directory, exist_ok=True)
+        remove_abandoned(FilePath(directory))
+        with tempfile.TemporaryFile(dir=directory) as file:
+            file.write(b"some")
+    except (OSError, ValueError) as error:  # a name may not hold a zero
+        return error
+    return None
 
 
 @dataclass(frozen=True)
@@ -34,6 +63,7 @@ class Checkpoints:
 
     directory: FilePath
     table: str
+    channel: Channel | None = None
 
     @classmethod
     def of(cls, directory: str | os.PathLike[str], X: Data) -> Checkpoints:
@@ -53,14 +83,19 @@ class Checkpoints:
             "engine": engine,
             "parameters": plain_options(options),
         }
-        return FitFile(self.directory / f"{key(fingerprint)}{ENDING}", fingerprint)
+        file = FitFile(self.directory / f"{key(fingerprint)}{ENDING}", fingerprint, self.channel)
+        if file.asked_to_stop():
+            file.stop("Stopped before a fit began")
+        return file
 
 
 class FitFile:
     """One fit's checkpoint. Where it cannot be written, the fit goes on without one."""
 
-    def __init__(self, path: FilePath, fingerprint: Fingerprint) -> None:
-        self.path, self._fingerprint = path, fingerprint
+    def __init__(
+        self, path: FilePath, fingerprint: Fingerprint, channel: Channel | None = None
+    ) -> None:
+        self.path, self._fingerprint, self._channel = path, fingerprint, channel
         self._last, self._works = time.monotonic(), True
 
     def known(self) -> Path | None:
@@ -69,7 +104,6 @@ class FitFile:
         from ..persistence.metrics import unpack_path
         from ..persistence.records import Record
 
-        remove_abandoned(self.path.parent)
         try:
             content, arrays = read(self.path, MAX_BYTES)
             self._check(content.get("fit"))
@@ -79,7 +113,8 @@ class FitFile:
         except CheckpointError:
             raise
         except (ModelFileError, OSError, *DAMAGE) as error:
-            self._warn(f"The checkpoint {self.path} cannot be read, so the fit begins anew", error)
+            what = f"The checkpoint {self.path} cannot be read, so the fit begins anew"
+            self._complain("not read", f"{what}: {error}.")
             return None
 
     def _check(self, there: Any) -> None:
@@ -92,16 +127,25 @@ class FitFile:
 
     def __call__(self, attempt: int, path: Path) -> None:
         """After every attempt."""
-        stop = asked()
-        if stop or time.monotonic() - self._last >= EVERY:
+        asked = self.asked_to_stop()
+        if asked or time.monotonic() - self._last >= EVERY:
             self.write(path)
-        if stop:
-            raise FitInterrupted(
-                f"Stopped after attempt {attempt}. What was learned is in {self.path.parent}: "
-                "fit again with the same checkpoint to go on."
-            )
+        if asked:  # not asked again: what was written must be all
+            self.stop(f"Stopped after attempt {attempt}")
+
+    def asked_to_stop(self) -> bool:
+        return self._channel is not None and self._channel.asked_to_stop()
+
+    def stop(self, when: str) -> NoReturn:
+        if not self._works:
+            raise FitInterrupted(f"{when}. No checkpoint could be written: nothing is kept.")
+        raise FitInterrupted(
+            f"{when}. What was learned is in {self.path.parent}: fit again with the same "
+            "checkpoint to go on."
+        )
 
     def write(self, path: Path) -> None:
+        """All but the metric it started from, which follows from the parameters."""
         from ..persistence.archive import write
         from ..persistence.metrics import pack_path
         from ..persistence.writing import Arrays
@@ -109,16 +153,18 @@ class FitFile:
         if not self._works:
             return
         arrays = Arrays()
-        content = {"fit": self._fingerprint, "path": pack_path(path, arrays)}
+        packed = pack_path(replace(path, start=Factor.empty()), arrays)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            write(self.path, content, arrays.found)
+            write(self.path, {"fit": self._fingerprint, "path": packed}, arrays.found)
         except OSError as error:
             self._works = False
-            if str(self.path.parent) not in _warned:
-                _warned.add(str(self.path.parent))
-                self._warn("No checkpoint can be written, so the fit goes on without", error)
+            self._complain("not written", f"{NOT_WRITTEN}: {error}.")
         self._last = time.monotonic()
 
-    def _warn(self, what: str, error: Exception) -> None:
-        warnings.warn(f"{what}: {error}.", UserWarning, stacklevel=2)
+    def _complain(self, kind: str, what: str) -> None:
+        """To who waits for this fit, perhaps in another process."""
+        if self._channel is not None:
+            self._channel.complain(kind, what)
+        else:
+            warnings.warn(what, UserWarning, stacklevel=2)

@@ -184,9 +184,9 @@ def guarded(command: Callable[P, R]) -> Callable[P, R]:
         except (TableError, ModelFileError, OSError, ValueError, MemoryError) as error:
             _end(_readable(error), FAILED)
         except FitInterrupted as stopped:
-            _say_and_end(str(stopped), INTERRUPTED)
+            _say_and_end(escape(str(stopped)), INTERRUPTED)
         except KeyboardInterrupt:
-            _end("interrupted", FAILED)
+            _end("interrupted", INTERRUPTED)
         except Exception as error:
             if os.environ.get("METRICBOOST_TRACEBACK"):
                 traceback.print_exc()

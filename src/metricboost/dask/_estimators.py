@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import inspect
 import sys
-from contextlib import nullcontext
 from dataclasses import dataclass
 from numbers import Number
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,7 +21,7 @@ from .._threads import one_blas_thread
 from .._typing import Index
 from ..boosting.learn import Learned, LearningOptions, pruned
 from ..boosting.start import start_scaling
-from ..checkpoints import Checkpoints, Interrupts
+from ..checkpoints import checkpoints_in
 from ..engines import Engine, get_engine
 from ..estimators._options import Table
 from ..estimators._progress import ProgressLine
@@ -126,24 +124,18 @@ class _Distributed:
             each = [(everything, options)]
         fits: list[Learned] = []
         self.exchanged_ = []
-        kept_in = self._checkpoints()
-        for j, (kept, own) in enumerate(each):
-            with Interrupts() if kept_in else nullcontext():
+        with checkpoints_in(self.checkpoint, self._partitions.digest) as kept_in:
+            for j, (kept, own) in enumerate(each):
                 learned, exchanged = learn_distributed(
                     self._partitions, table.labels[kept], fold_weights(table.weight, kept), own,
                     table.rows[kept], None if line is None else line.fold(j, len(each)), kept_in,
                 )  # fmt: skip
-            fits.append(learned)
-            self.exchanged_.append(exchanged)
+                fits.append(learned)
+                self.exchanged_.append(exchanged)
         if line is not None:
             line.close([fit.path for fit in fits])
             self._say_what_travelled(fits)
         return self._with_columns(table, options, fits, split, engine)
-
-    def _checkpoints(self: Any) -> Checkpoints | None:
-        if self.checkpoint is None:
-            return None
-        return Checkpoints(Path(self.checkpoint), self._partitions.digest())
 
     def _varies(self: Any, kept: Index, options: LearningOptions) -> bool:
         """Whether anything does in some rows."""

@@ -61,7 +61,7 @@ def learning_options(model: Any, table: Table) -> LearningOptions:
         complexity_penalty=float(model.complexity_penalty),
         standardize=model.standardize,
         init=_over_table(init, table),
-        clip=model.clip if model.standardize else None,
+        clip=float(model.clip) if model.standardize and model.clip is not None else None,
         n_indicators=table.n_indicators,
         max_candidates=max(MOST_CANDIDATES, 2 * n_columns) if everything else None,
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import cached_property, partial
 from numbers import Integral, Real
@@ -21,7 +20,7 @@ from .._threads import one_blas_thread
 from .._typing import Data, Float
 from ..boosting import LearningOptions
 from ..boosting.path import Path
-from ..checkpoints import Checkpoints, Interrupts
+from ..checkpoints import checkpoints_in, digest_of_table
 from ..engines import ENGINES, Engine, get_engine
 from ..imputation import Imputation
 from ..metric import SparseMetric
@@ -40,10 +39,12 @@ from ._progress import ProgressLine
 from ._validation import (
     check_classes,
     check_scales,
+    check_seed,
     check_table,
     check_training,
     check_weights,
     column_names,
+    refuse_far_rows,
     refuse_overflow,
 )
 from ._warnings import warn_about_fit
@@ -334,9 +335,12 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
+        check_seed(self.checkpoint, self.random_state)
         table = self._prepared(X, y, sample_weight)
         options = self._options(table)
         crossfit = self._cross_fit(table, options)
+        names = column_names(self, crossfit.X.shape[1])
+        refuse_far_rows(crossfit, options.max_degree, names)
         warn_about_fit(self, crossfit, options, table.imputation)
         self._set_fitted(crossfit, self._chosen(crossfit), table.imputation)
         return self
@@ -368,8 +372,7 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _cross_fit(self, table: Table, options: LearningOptions) -> CrossFit:
         line = ProgressLine(options.boosting.max_iter) if self.verbose else None
         shared = workers(self.n_jobs, _size(table.X), self._tasks(self.n_averaged))
-        kept = None if self.checkpoint is None else Checkpoints.of(self.checkpoint, table.X)
-        with Interrupts() if kept else nullcontext():
+        with checkpoints_in(self.checkpoint, partial(digest_of_table, table.X)) as kept:
             crossfit = cross_fit(
                 table.X,
                 table.labels,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -18,9 +18,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from .._processes import run_fits
 from .._threads import one_blas_thread
 from .._typing import Float, Index
-from ..checkpoints import Checkpoints, Interrupts
+from ..checkpoints import checkpoints_in, digest_of_table
 from ..selection.crossfit import CrossFit
 from ..selection.tuning import (
     FINALISTS,
@@ -38,8 +39,10 @@ from ._classifier import SDistClassifier
 from ._explaining import ExplainingMixin
 from ._folds import folds_of
 from ._options import Table
+from ._progress import Counter
 from ._scoring import FoldScorer
 from ._search import Configuration, Tasks, over_splits, results
+from ._validation import check_seed, column_names, refuse_far_rows
 from ._warnings import warn_about_fit
 
 #: What the default search tries: the degree of the terms, and how far out values may lie.
@@ -205,6 +208,7 @@ class SDistClassifierCV(ClassifierMixin, ExplainingMixin, TransformerMixin, Base
             )
         base = clone(self.estimator) if self.estimator is not None else SDistClassifier()
         given = base.random_state if self.random_state is None else self.random_state
+        check_seed(self.checkpoint, given)
         random = check_random_state(given)
         base.set_params(random_state=int(random.randint(2**31 - 1)))
         base._validate_params()
@@ -265,14 +269,17 @@ class SDistClassifierCV(ClassifierMixin, ExplainingMixin, TransformerMixin, Base
             one = clone(base).set_params(**params)
             one._validate_params()
             options.append(one._options(table))
-        run = Tasks(n_jobs, "fits" if self.verbose else None)
         data = table.X, table.labels, table.weight
-        kept_in = None if self.checkpoint is None else Checkpoints.of(self.checkpoint, table.X)
-        with Interrupts() if kept_in else nullcontext():
-            fits = run(
-                delayed(learn_timed)(*data, engine, option, kept, fold, kept_in)
-                for option in options
-                for fold, (kept, _) in enumerate(splits)
+        with checkpoints_in(self.checkpoint, partial(digest_of_table, table.X)) as kept_in:
+            fits = run_fits(
+                n_jobs,
+                (
+                    delayed(learn_timed)(*data, engine, option, kept, fold, kept_in)
+                    for option in options
+                    for fold, (kept, _) in enumerate(splits)
+                ),
+                kept_in is not None,
+                Counter("fits") if self.verbose else None,
             )
         n = len(splits)
         crossfits = [
@@ -281,6 +288,8 @@ class SDistClassifierCV(ClassifierMixin, ExplainingMixin, TransformerMixin, Base
             )
             for i, option in enumerate(options)
         ]
+        for crossfit, option in zip(crossfits, options):
+            refuse_far_rows(crossfit, option.max_degree, column_names(base, table.X.shape[1]))
         seconds = [[s for _, s in fits[i * n : (i + 1) * n]] for i in range(len(options))]
         found = self._scored(base, crossfits, scorer, n_jobs)
         parts = zip(configurations, options, crossfits, seconds, found)

@@ -16,6 +16,10 @@ from sklearn.utils.validation import _check_sample_weight, column_or_1d, validat
 from .._blocks import dense, is_sparse, row_blocks, slices
 from .._typing import Data, Float, Index
 from ..metric import SparseMetric
+from ..selection.crossfit import CrossFit
+
+#: Of the largest weight; smaller ones count as none.
+LEAST_WEIGHT = 1e-100
 
 
 def check_table(estimator: Any, X: Any, *, reset: bool, missing: str = "error") -> Data:
@@ -137,6 +141,7 @@ def _refuse_text(X: Any, remedy_for_missing: str) -> None:
         ("text", "encode it first (sklearn.preprocessing.OneHotEncoder) or drop it"),
         ("dates", "turn them into numbers first (days since a date, the month) or drop it"),
         ("complex numbers", "make columns of their parts or drop it"),
+        ("integers too large for a float", "take logarithms or drop it"),
     ):
         if kind in found:
             raise ValueError(
@@ -182,6 +187,8 @@ def _kind(column: Any) -> str:
         return "dates"
     try:
         values.astype(np.float64)
+    except OverflowError:
+        return "integers too large for a float"
     except ValueError:
         return "text"
     except TypeError:
@@ -276,13 +283,24 @@ def check_weights(
 ) -> tuple[Index, Float]:
     """Numbers of the rows that have a weight; their weights times their class's, summing to n."""
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    weight = _near_one(weight)
     rows = _with_weight(weight)
     if class_weight is not None:
         _refuse_impossible(class_weight)
-        weight = weight.copy()  # it may be the caller's own array
-        weight[rows] *= compute_sample_weight(class_weight, y[rows])
+        weight[rows] *= _near_one(compute_sample_weight(class_weight, y[rows]))
         rows = _with_weight(weight)
     return rows, weight[rows] * (len(rows) / weight[rows].sum())
+
+
+def _near_one(weight: Float) -> Float:
+    """Divided by a power of two, so that no sum overflows; what is far below the largest is 0."""
+    largest = weight.max(initial=0.0)
+    if not largest > 0:
+        return weight.copy()
+    scaled = np.ldexp(weight, -int(np.frexp(largest)[1]))
+    scaled[scaled < LEAST_WEIGHT] = 0.0
+    result: Float = scaled
+    return result
 
 
 def _with_weight(weight: Float) -> Index:
@@ -300,6 +318,15 @@ def _refuse_impossible(class_weight: Any) -> None:
                     f"class_weight gives class {label} the weight {value}: weights are finite "
                     "numbers, and not negative."
                 )
+
+
+def check_seed(checkpoint: Any, random_state: Any) -> None:
+    """Where a fit is to go on it must be the same fit."""
+    if checkpoint is not None and random_state is None:
+        raise ValueError(
+            "checkpoint needs random_state to be a number: with None every fit is another one, "
+            "and none goes on where it was stopped."
+        )
 
 
 def check_init(init: Any, n_features: int, max_degree: int) -> Any:
@@ -347,6 +374,24 @@ def _checked_matrix(init: Float, n_features: int) -> Float:
     if not np.allclose(init, init.T) or values[0] < -1e-8 * max(values[-1], 0.0):
         raise ValueError("init must be symmetric and positive semi-definite.")
     return init
+
+
+def refuse_far_rows(crossfit: CrossFit, max_degree: int, names: Sequence[str]) -> None:
+    """Rows so far from those of another fold that their distances under its metric overflow."""
+    limit = 10.0 ** (140 / max_degree)
+    for fit in crossfit.fits:
+        if fit.scaling.clip is not None and fit.scaling.clip < limit:
+            continue
+        for _, block in row_blocks(crossfit.X):
+            with np.errstate(over="ignore"):
+                away = np.abs(block - fit.scaling.center).max(axis=0)
+            far = away[fit.scaling.kept] / limit > fit.scaling.scale[fit.scaling.kept]
+            if far.any():
+                columns = listed([names[j] for j in fit.scaling.kept[far]])
+                raise ValueError(
+                    f"Column {columns} has values so far from those of other rows that distances "
+                    "overflow: check them, or set clip to a number."
+                )
 
 
 def refuse_overflow(embedding: Float, X: Data, metric: SparseMetric, names: Sequence[str]) -> None:

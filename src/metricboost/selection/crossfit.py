@@ -16,15 +16,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from sklearn.model_selection import StratifiedKFold
 
 from .._blocks import is_sparse
+from .._processes import run_fits
 from .._threads import one_blas_thread
 from .._typing import Data, Float, Index
 from ..boosting.learn import Learned, LearningOptions, learn, table_scaling
@@ -33,7 +33,7 @@ from ..boosting.path import Factor, best_step
 from ..boosting.pruning import heaviest, keep_only
 from ..boosting.scaling import Scaling
 from ..boosting.terms import Candidates, Term
-from ..checkpoints import Checkpoints, Interrupts
+from ..checkpoints import Checkpoints
 from ..engines import Engine
 from ..imputation import Imputation
 from ..metric import SparseMetric
@@ -242,10 +242,11 @@ def cross_fit(
         folds = [Fold(learned, kept, out) for kept, out in split]
         return replace(over_folds(X, labels, weight, engine, options, folds), one_fit=True)
     watches = [watch(j, n_folds) if watch and n_jobs == 1 else None for j in range(n_folds)]
-    fits = Parallel(min(n_jobs, n_folds))(
+    tasks = (
         delayed(learn_fold)(X, labels, weight, engine, options, kept, j, watches[j], checkpoints)
         for j, (kept, _) in enumerate(split)
     )
+    fits = run_fits(min(n_jobs, n_folds), tasks, checkpoints is not None)
     folds = [Fold(fit, kept, out) for fit, (kept, out) in zip(fits, split)]
     return over_folds(X, labels, weight, engine, options, folds)
 
@@ -287,7 +288,7 @@ def learn_fold(
     Nothing is pruned here: what recurs in the other fits says more than what recurs in one.
     """
     own, options = fold_weights(weight, rows), fold_options(options, fold)
-    with one_blas_thread(), Interrupts() if checkpoints else nullcontext():  # also in a worker
+    with one_blas_thread():  # also in a worker
         return learn(X, labels[rows], own, engine, options, watch, rows, checkpoints)
 
 
