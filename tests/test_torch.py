@@ -26,7 +26,7 @@ from metricboost.engines.rows import TrainingRows
 from metricboost.errors import DeviceMemoryError
 
 torch = pytest.importorskip("torch")
-from metricboost.engines import torch_rows, torch_search  # noqa: E402
+from metricboost.engines import torch_engine, torch_rows, torch_search  # noqa: E402
 from metricboost.engines.torch_engine import TorchEngine  # noqa: E402
 
 Array = npt.NDArray[Any]
@@ -265,6 +265,56 @@ def test_too_little_memory_for_the_graph_is_named() -> None:
     rows.begin(np.asarray(y == y.max(), dtype=np.intp), np.ones(300))
     with pytest.raises(DeviceMemoryError, match=r"graph of 300 rows with 40 neighbours each needs"):
         rows.refresh(training_lists(np.arange(300) % 2, 20, "common"), 0)
+
+
+def test_a_table_that_fits_is_taken_and_counted() -> None:
+    """Room for products comes out of what the table leaves, and what is taken is not free."""
+    Xt = np.zeros((100, 1000))
+    engine = TorchEngine(device="cpu", memory=int(1.05 * Xt.nbytes))
+    rows = engine.rows(Xt)
+    assert 0 <= engine.free() < 0.05 * Xt.nbytes
+    del rows
+    assert engine.free() == int(1.05 * Xt.nbytes)
+
+
+def test_what_is_needed_is_never_what_is_left() -> None:
+    engine = TorchEngine(device="cpu", memory=399_999)
+    with pytest.raises(DeviceMemoryError, match=r"needs 0\.4 MB on cpu, which has 0\.3 MB left"):
+        engine.rows(np.zeros((50, 1000)))
+
+
+def out_of_memory(*_: Any, **__: Any) -> Any:
+    raise torch.OutOfMemoryError("CUDA out of memory")
+
+
+def test_too_little_memory_for_a_fitted_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = make_xor(120, 8, informative=2, random_state=0)[:2]
+    model = SDistClassifier(engine="torch", device="cpu", max_iter=4, n_averaged=1, random_state=0)
+    model.fit(X, y).predict(X)
+    fewer = "needs .* and room to work: cpu ran out of memory. Pass fewer rows at a time"
+    monkeypatch.setattr(torch_engine, "nearest", out_of_memory)
+    with pytest.raises(DeviceMemoryError, match=fewer):
+        model.kneighbors(X)
+    monkeypatch.setattr(torch_engine._MetricTerms, "embedded", out_of_memory)
+    for method in (model.predict, model.transform):
+        with pytest.raises(DeviceMemoryError, match=fewer):
+            method(X)
+
+
+def test_too_little_memory_at_the_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = TorchEngine(device="cpu")
+    rows = engine.rows(np.zeros((3, 20)))
+    monkeypatch.setattr(torch_rows.TorchRows, "_sent", out_of_memory)
+    monkeypatch.setattr(torch, "split", out_of_memory)
+    monkeypatch.setattr(torch_engine, "nearest", out_of_memory)
+    labels, lists = np.arange(20) % 2, training_lists(np.arange(20) % 2, 3, "common")
+    for call in (
+        lambda: rows.begin(labels, np.ones(20)),
+        rows.two_valued,
+        lambda: engine.nearest_by_class(np.zeros((20, 3)), labels, lists),
+    ):
+        with pytest.raises(DeviceMemoryError, match="ran out of memory"):
+            call()
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
