@@ -350,7 +350,8 @@ def test_what_a_process_has_chosen_changes_nothing() -> None:
     assert np.array_equal(again.predict_proba(X), expected)
 
 
-def test_a_pickle_opens_without_torch(tmp_path: Path) -> None:
+def test_a_pickle_predicts_without_torch(tmp_path: Path) -> None:
+    """With the engine that is there, and one warning; a fit still names the extra."""
     X, y = make_xor(120, 8, informative=2, random_state=0)[:2]
     model = SDistClassifier(
         engine="torch", device="cpu", max_iter=4, n_averaged=1, random_state=0
@@ -359,10 +360,19 @@ def test_a_pickle_opens_without_torch(tmp_path: Path) -> None:
     (tmp_path / "torch.py").write_text("raise ImportError('not here')")
     np.save(tmp_path / "rows.npy", X)
     script = (
-        "import sys, pickle, numpy as np\n"
+        "import sys, pickle, warnings, numpy as np\n"
         "sys.path.insert(0, '.')\n"
-        "model = pickle.load(open('model.pickle', 'rb')).set_params(engine='auto')\n"
-        "np.save('found.npy', model.predict_proba(np.load('rows.npy')))\n"
+        "model, X = pickle.load(open('model.pickle', 'rb')), np.load('rows.npy')\n"
+        "with warnings.catch_warnings(record=True) as heard:\n"
+        "    warnings.simplefilter('always')\n"
+        "    np.save('found.npy', model.predict_proba(X))\n"
+        "    model.kneighbors(X)\n"
+        "print(*[warning.message for warning in heard], sep='\\n')\n"
+        "try:\n    model.fit(X, X[:, 0] > 0)\nexcept ImportError as error:\n    print(error)\n"
     )
-    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True)
+    command = [sys.executable, "-c", script]
+    run = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
+    said = run.stdout.splitlines()
+    assert len(said) == 2
+    assert all('engine="torch" needs PyTorch' in line for line in said)
     assert np.allclose(np.load(tmp_path / "found.npy"), model.predict_proba(X))

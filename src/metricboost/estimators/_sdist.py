@@ -22,7 +22,7 @@ from .._typing import Data, Float
 from ..boosting import LearningOptions
 from ..boosting.path import Path
 from ..checkpoints import Checkpoints, Interrupts
-from ..engines import ENGINES, Engine, get_engine
+from ..engines import ENGINES, Engine, engine_at_hand, get_engine
 from ..imputation import Imputation
 from ..metric import SparseMetric
 from ..selection.choosing import (
@@ -417,7 +417,9 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return 1 if self.engine == "torch" else n_tasks
 
     def _engine(self) -> Engine:
-        return get_engine(self.engine, threads(self.n_jobs), self.device)
+        # A fitted model may have been pickled where there was a GPU; a fit names what is missing.
+        get = engine_at_hand if self.__sklearn_is_fitted__() else get_engine
+        return get(self.engine, threads(self.n_jobs), self.device)
 
     def _set_fitted(
         self, crossfit: CrossFit, variant: Variant, imputation: Imputation | None
