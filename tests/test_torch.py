@@ -6,6 +6,7 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +29,7 @@ from metricboost.errors import DeviceMemoryError
 torch = pytest.importorskip("torch")
 from metricboost.engines import torch_engine, torch_rows, torch_search  # noqa: E402
 from metricboost.engines.torch_engine import TorchEngine  # noqa: E402
+from metricboost.engines.torch_threads import one_torch_thread  # noqa: E402
 
 Array = npt.NDArray[Any]
 NUMPY = get_engine("numpy")
@@ -348,6 +350,43 @@ def test_what_a_process_has_chosen_changes_nothing() -> None:
         again = clone(model).fit(X, y)
         assert np.array_equal(model.predict_proba(X), expected)
     assert np.array_equal(again.predict_proba(X), expected)
+
+
+def test_threads_change_no_bits() -> None:
+    """Of a fit and of predictions; what the process has chosen is there again afterwards."""
+    X, y = make_xor(200, 20, informative=2, random_state=0)[:2]
+    found = []
+    for threads in (1, 2):
+        torch.set_num_threads(threads)
+        model = SDistClassifier(
+            engine="torch", device="cpu", max_iter=12, n_averaged=1, oob_gate=None, random_state=0
+        ).fit(X, y)
+        found.append((model.metric_.components, model.predict_proba(X)))
+        assert torch.get_num_threads() == threads
+    assert all(np.array_equal(a, b) for a, b in zip(*found))
+
+
+def test_one_thread_whoever_comes_first_and_last() -> None:
+    torch.set_num_threads(2)
+    seen, first, second = [], threading.Event(), threading.Event()
+
+    def inner() -> None:
+        first.wait()
+        with one_torch_thread, one_torch_thread:
+            second.set()
+            left.wait()
+            seen.append(torch.get_num_threads())
+        seen.append(torch.get_num_threads())
+
+    left, other = threading.Event(), threading.Thread(target=inner)
+    other.start()
+    with one_torch_thread:
+        first.set()
+        second.wait()
+    left.set()
+    other.join()
+    assert seen == [1, 2]
+    assert torch.get_num_threads() == 2
 
 
 def test_a_pickle_predicts_without_torch(tmp_path: Path) -> None:

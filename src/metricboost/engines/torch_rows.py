@@ -287,8 +287,9 @@ class _TorchLine(Line):
             self._sides = [(first_order[s].abs().log(), gain[s]) for s in (down, up)]
 
     def imbalance(self, w: float) -> tuple[float, float]:
-        values = [_log_sum(w, *side) for side in self._sides]
-        value, slope, value_up, slope_up = torch.stack([*values[0], *values[1]]).tolist()
+        with full_products(self._sides[0][1].device):
+            values = [_log_sum(w, *side) for side in self._sides]
+            value, slope, value_up, slope_up = torch.stack([*values[0], *values[1]]).tolist()
         return value - value_up, slope - slope_up
 
 
