@@ -130,7 +130,9 @@ def test_a_column_of_numbers_that_holds_none():
         ("t.csv", b"a,b\n1,2\n1,2,3,4\n", "cannot be read as CSV"),
         ("t.csv", b"\x00\x01\x02" * 50, "not a text file"),
         ("t.csv", "a,b\nü,1\n".encode("latin-1"), "not UTF-8"),
+        ("t.csv", "ä,ö\n1,2\n".encode("latin-1"), "not UTF-8"),
         ("t.csv", b"a, a\n1,2\n", "two columns called 'a'"),
+        ("t.csv", b'"a,b\n' + b"1,2\n" * 50_000, "is a quote not closed"),
         ("t.parquet", b"no parquet", "cannot be read as Parquet"),
         ("t.feather", b"no arrow at all", "cannot be read as Arrow"),
         ("t.npz", b"no zip", "cannot be read as npz"),
@@ -141,6 +143,32 @@ def test_files_that_are_no_tables(tmp_path, name, content, message):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(TableError, match=message):
         read_table(tmp_path / name)
+
+
+def test_a_header_of_any_length(tmp_path, monkeypatch):
+    """Longer than what is read of a file at first, with names of several lines among them."""
+    names = [f"x{j}" for j in range(20_000)] + ['"two\nlines"', "target"]
+    path = tmp_path / "t.csv"
+    path.write_text(",".join(names) + "\n" + ",".join(["1"] * len(names)) + "\n")
+    read = read_table(path)
+    assert read.shape == (1, 20_002)
+    assert list(read.columns[-2:]) == ["two\nlines", "target"]
+    path.write_text(",".join([*names, "x5"]) + "\n" + ",".join(["1"] * 20_003) + "\n")
+    with pytest.raises(TableError, match="two columns called 'x5'"):
+        read_table(path)
+    monkeypatch.setattr("metricboost.tables._reading.MOST_HEAD_BYTES", 2**16)
+    with pytest.raises(TableError, match="no header in its first"):
+        read_table(path)
+
+
+def test_lines_end_as_in_csv(tmp_path):
+    """Not at other characters that Unicode ends lines with."""
+    (tmp_path / "t.csv").write_text("a\u2028b,c\x85d\n1,2\n", encoding="utf-8")
+    assert list(read_table(tmp_path / "t.csv").columns) == ["a\u2028b", "c\x85d"]
+    (tmp_path / "t.csv").write_bytes(b'"a\nb";c\r1;2\r3;4\r')
+    assert read_table(tmp_path / "t.csv").to_dict("list") == {"a\nb": ["1", "3"], "c": ["2", "4"]}
+    (tmp_path / "t.csv").write_text("a,b\n" + f"1,{'x' * 200_000}\n" * 3)
+    assert read_table(tmp_path / "t.csv").shape == (3, 2)
 
 
 def test_a_file_that_is_not_there(tmp_path):
