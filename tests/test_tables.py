@@ -388,6 +388,27 @@ def test_targets_of_any_kind(labels):
     assert set(model.predict(frame)) <= set(labels)
 
 
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        (["1", "100000000000000000000", "200000000000000000000"], None),
+        (["9007199254740992", "9007199254740993", "3.0"],
+         ["3", "9007199254740992", "9007199254740993"]),
+        (["1", "18446744073709551615"], None),
+        (np.array([1, 2**64 - 1], dtype=np.uint64), ["1", "18446744073709551615"]),
+        (["9007199254740992", "9007199254740993"], [9007199254740992, 9007199254740993]),
+        (["3.0", "4"], [3, 4]),
+    ],
+)  # fmt: skip
+def test_large_numbers_stay_the_classes_they_are(labels, expected):
+    from metricboost.tables._classifier import codes_of, labels_of
+
+    values = pd.Series(np.repeat(labels, 3))
+    classes, codes = np.unique(labels_of(values, "t"), return_inverse=True)
+    assert classes.tolist() == (labels if expected is None else expected)
+    assert codes_of(values, classes).tolist() == codes.tolist()
+
+
 def test_rows_without_a_target():
     frame = mixed()
     frame.loc[:9, "outcome"] = None

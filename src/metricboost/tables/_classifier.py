@@ -19,6 +19,8 @@ from ._names import refuse_twice, unknown_column
 #: A number with more different values than this, and in this share of the rows, is no class.
 MOST_CLASSES = 50
 MOST_CLASSES_SHARE = 0.05
+#: Whole numbers below this are exact as floating-point numbers.
+EXACT = 2.0**53
 #: Texts of a target that say it is not known, in small letters.
 NO_LABEL = ("", "na", "nan", "nat", "<na>")
 
@@ -224,6 +226,8 @@ def _numbers_or_texts(values: Any, target: str) -> npt.NDArray[Any]:
             "tells classes apart and offers no regression: cut it into classes, such as low and "
             "high."
         )
+    if numbers.dtype.kind != "i" and float(numbers.abs().max()) >= EXACT:
+        return texts.map(_name).to_numpy(dtype=str)  # as numbers, two of them might be one
     return numbers.to_numpy(dtype=np.int64)
 
 
