@@ -104,7 +104,7 @@ def test_what_a_column_is_does_not_depend_on_its_neighbours(tmp_path):
     (tmp_path / "n.csv").write_text(
         "code,flag,size\n1,True,1.5\n,dunno,<3\n2,True,2.5\n01,False,4\n"
     )
-    with pytest.warns(UserWarning, match="size has texts such as '<3' among its numbers"):
+    with pytest.warns(UserWarning, match="size has the text '<3' among its numbers"):
         whole = encoder.transform(read_table(tmp_path / "n.csv"))
     with pytest.warns(UserWarning, match="among its numbers"):
         parts = [encoder.transform(part) for part in read_chunks(tmp_path / "n.csv", rows=1)]
