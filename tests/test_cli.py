@@ -218,6 +218,7 @@ def test_bench(folder):
         (["explain", "model.mbz", "--data", "test.csv", "--row", "100"], 2, "rows 0 to 99"),
         (["report", "model.mbz", "--data", "dates.csv"], 1, "has the class 'a'"),
         (["tune", "train.csv", "-t", "outcome", "--scoring", "nonsense"], 1, "nonsense"),
+        (["tune", "train.csv", "-t", "outcome", "--jobs", "0"], 2, "--jobs 0"),
         (["fit", "dates.csv", "-t", "outcome"], 1, "holds dates"),
         (["bench", "train.csv"], 2, "--target"),
         (["nonsense"], 2, "No such command"),

@@ -320,6 +320,12 @@ def test_a_model_of_a_table(fitted):
     assert fitted.transform(frame).shape[0] == 300
 
 
+@pytest.mark.parametrize("wrong", [0, -1, "a", 2.5])
+def test_neighbours_of_an_explanation(fitted, wrong):
+    with pytest.raises(ValueError, match=f"n_neighbors={wrong!r} must be an integer, 1 or more"):
+        fitted.explain(mixed(2), n_neighbors=wrong)
+
+
 def test_saved_and_loaded(fitted, tmp_path):
     fitted.save(tmp_path / "m.mbz")
     other = load(tmp_path / "m.mbz")

@@ -80,7 +80,7 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         all, but makes no more products once there are 4096 candidates, or twice as many as columns
         where that is more.
     max_degree : int, default=2
-        The highest degree of a product of columns; 1 learns a linear metric.
+        The highest degree of a product of columns, 1000 at most; 1 learns a linear metric.
     refresh_every : int or None, default=10
         Accepted steps between two searches for neighbours under the learned metric; None keeps
         the first neighbours.
@@ -222,7 +222,8 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             Interval(Integral, 1, None, closed="left"),
             Interval(Real, 0, 1, closed="right"),
         ],
-        "max_degree": [Interval(Integral, 1, None, closed="left")],
+        # Products of so many columns would say nothing, and take memory with every candidate.
+        "max_degree": [Interval(Integral, 1, 1000, closed="both")],
         "refresh_every": [None, Interval(Integral, 1, None, closed="left")],
         "complexity_penalty": [Interval(Real, 0, None, closed="left")],
         "oob_gate": [None, Interval(Real, None, None, closed="neither")],
