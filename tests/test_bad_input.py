@@ -363,7 +363,7 @@ IMPOSSIBLE = [
     ("learning_rate", 0.0), ("learning_rate", 1.5), ("learning_rate", np.nan),
     ("subsample", 0.0), ("subsample", 1.01), ("subsample", None),
     ("max_features", 0), ("max_features", 1.5), ("max_features", "log2"),
-    ("max_degree", 0), ("max_degree", 2.0),
+    ("max_degree", 0), ("max_degree", 2.0), ("max_degree", 10**30),
     ("refresh_every", 0), ("refresh_every", 1.5),
     ("complexity_penalty", -1.0), ("complexity_penalty", np.nan),
     ("oob_gate", "high"), ("oob_gate", np.nan),

@@ -122,6 +122,24 @@ def test_explain_a_row_with_gaps(folder):
     assert "nan" not in run(*arguments).output
 
 
+@pytest.mark.parametrize("rows", [8, 50, 10_000])
+def test_texts_among_numbers(folder, tmp_path, rows):
+    """What is said does not depend on the rows of a chunk, and explain says the same."""
+    table = pd.read_csv(folder / "test.csv", dtype=str)
+    data, model, out = tmp_path / "t.csv", folder / "model.mbz", tmp_path / "o.csv"
+    table.assign(g3=np.where(table.index < 50, table["g3"], "broken")).to_csv(data, index=False)
+    said = run("predict", model, data, "-o", out, "--rows", rows).stderr
+    assert said.count("warning") == 1
+    assert "g3 has 50 texts such as 'broken' among its numbers" in " ".join(said.split())
+    assert run("explain", model, "--data", data).stderr == said
+    table.assign(g3="broken").to_csv(data, index=False)
+    out.unlink()
+    refused = run("predict", model, data, "-o", out, "--rows", rows, code=1).stderr
+    assert "'g3' was numbers in training and holds none here" in refused
+    assert run("explain", model, "--data", data, code=1).stderr == refused
+    assert not out.exists()
+
+
 def test_predict_to_parquet(folder, tmp_path):
     pytest.importorskip("pyarrow")
     out = tmp_path / "out.parquet"
@@ -200,6 +218,7 @@ def test_bench(folder):
         (["explain", "model.mbz", "--data", "test.csv", "--row", "100"], 2, "rows 0 to 99"),
         (["report", "model.mbz", "--data", "dates.csv"], 1, "has the class 'a'"),
         (["tune", "train.csv", "-t", "outcome", "--scoring", "nonsense"], 1, "nonsense"),
+        (["tune", "train.csv", "-t", "outcome", "--jobs", "0"], 2, "--jobs 0"),
         (["fit", "dates.csv", "-t", "outcome"], 1, "holds dates"),
         (["bench", "train.csv"], 2, "--target"),
         (["nonsense"], 2, "No such command"),

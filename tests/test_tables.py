@@ -104,7 +104,7 @@ def test_what_a_column_is_does_not_depend_on_its_neighbours(tmp_path):
     (tmp_path / "n.csv").write_text(
         "code,flag,size\n1,True,1.5\n,dunno,<3\n2,True,2.5\n01,False,4\n"
     )
-    with pytest.warns(UserWarning, match="size has texts such as '<3' among its numbers"):
+    with pytest.warns(UserWarning, match="size has the text '<3' among its numbers"):
         whole = encoder.transform(read_table(tmp_path / "n.csv"))
     with pytest.warns(UserWarning, match="among its numbers"):
         parts = [encoder.transform(part) for part in read_chunks(tmp_path / "n.csv", rows=1)]
@@ -130,7 +130,9 @@ def test_a_column_of_numbers_that_holds_none():
         ("t.csv", b"a,b\n1,2\n1,2,3,4\n", "cannot be read as CSV"),
         ("t.csv", b"\x00\x01\x02" * 50, "not a text file"),
         ("t.csv", "a,b\nü,1\n".encode("latin-1"), "not UTF-8"),
+        ("t.csv", "ä,ö\n1,2\n".encode("latin-1"), "not UTF-8"),
         ("t.csv", b"a, a\n1,2\n", "two columns called 'a'"),
+        ("t.csv", b'"a,b\n' + b"1,2\n" * 50_000, "is a quote not closed"),
         ("t.parquet", b"no parquet", "cannot be read as Parquet"),
         ("t.feather", b"no arrow at all", "cannot be read as Arrow"),
         ("t.npz", b"no zip", "cannot be read as npz"),
@@ -141,6 +143,32 @@ def test_files_that_are_no_tables(tmp_path, name, content, message):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(TableError, match=message):
         read_table(tmp_path / name)
+
+
+def test_a_header_of_any_length(tmp_path, monkeypatch):
+    """Longer than what is read of a file at first, with names of several lines among them."""
+    names = [f"x{j}" for j in range(20_000)] + ['"two\nlines"', "target"]
+    path = tmp_path / "t.csv"
+    path.write_text(",".join(names) + "\n" + ",".join(["1"] * len(names)) + "\n")
+    read = read_table(path)
+    assert read.shape == (1, 20_002)
+    assert list(read.columns[-2:]) == ["two\nlines", "target"]
+    path.write_text(",".join([*names, "x5"]) + "\n" + ",".join(["1"] * 20_003) + "\n")
+    with pytest.raises(TableError, match="two columns called 'x5'"):
+        read_table(path)
+    monkeypatch.setattr("metricboost.tables._reading.MOST_HEAD_BYTES", 2**16)
+    with pytest.raises(TableError, match="no header in its first"):
+        read_table(path)
+
+
+def test_lines_end_as_in_csv(tmp_path):
+    """Not at other characters that Unicode ends lines with."""
+    (tmp_path / "t.csv").write_text("a\u2028b,c\x85d\n1,2\n", encoding="utf-8")
+    assert list(read_table(tmp_path / "t.csv").columns) == ["a\u2028b", "c\x85d"]
+    (tmp_path / "t.csv").write_bytes(b'"a\nb";c\r1;2\r3;4\r')
+    assert read_table(tmp_path / "t.csv").to_dict("list") == {"a\nb": ["1", "3"], "c": ["2", "4"]}
+    (tmp_path / "t.csv").write_text("a,b\n" + f"1,{'x' * 200_000}\n" * 3)
+    assert read_table(tmp_path / "t.csv").shape == (3, 2)
 
 
 def test_a_file_that_is_not_there(tmp_path):
@@ -292,6 +320,12 @@ def test_a_model_of_a_table(fitted):
     assert fitted.transform(frame).shape[0] == 300
 
 
+@pytest.mark.parametrize("wrong", [0, -1, "a", 2.5])
+def test_neighbours_of_an_explanation(fitted, wrong):
+    with pytest.raises(ValueError, match=f"n_neighbors={wrong!r} must be an integer, 1 or more"):
+        fitted.explain(mixed(2), n_neighbors=wrong)
+
+
 def test_saved_and_loaded(fitted, tmp_path):
     fitted.save(tmp_path / "m.mbz")
     other = load(tmp_path / "m.mbz")
@@ -358,6 +392,27 @@ def test_targets_of_any_kind(labels):
     model = TableClassifier(quick).fit(frame, "outcome")
     assert 0 <= model.score(frame) <= 1
     assert set(model.predict(frame)) <= set(labels)
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        (["1", "100000000000000000000", "200000000000000000000"], None),
+        (["9007199254740992", "9007199254740993", "3.0"],
+         ["3", "9007199254740992", "9007199254740993"]),
+        (["1", "18446744073709551615"], None),
+        (np.array([1, 2**64 - 1], dtype=np.uint64), ["1", "18446744073709551615"]),
+        (["9007199254740992", "9007199254740993"], [9007199254740992, 9007199254740993]),
+        (["3.0", "4"], [3, 4]),
+    ],
+)  # fmt: skip
+def test_large_numbers_stay_the_classes_they_are(labels, expected):
+    from metricboost.tables._classifier import codes_of, labels_of
+
+    values = pd.Series(np.repeat(labels, 3))
+    classes, codes = np.unique(labels_of(values, "t"), return_inverse=True)
+    assert classes.tolist() == (labels if expected is None else expected)
+    assert codes_of(values, classes).tolist() == codes.tolist()
 
 
 def test_rows_without_a_target():

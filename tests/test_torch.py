@@ -6,6 +6,7 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -26,8 +27,9 @@ from metricboost.engines.rows import TrainingRows
 from metricboost.errors import DeviceMemoryError
 
 torch = pytest.importorskip("torch")
-from metricboost.engines import torch_rows, torch_search  # noqa: E402
+from metricboost.engines import torch_engine, torch_rows, torch_search  # noqa: E402
 from metricboost.engines.torch_engine import TorchEngine  # noqa: E402
+from metricboost.engines.torch_threads import one_torch_thread  # noqa: E402
 
 Array = npt.NDArray[Any]
 NUMPY = get_engine("numpy")
@@ -267,6 +269,56 @@ def test_too_little_memory_for_the_graph_is_named() -> None:
         rows.refresh(training_lists(np.arange(300) % 2, 20, "common"), 0)
 
 
+def test_a_table_that_fits_is_taken_and_counted() -> None:
+    """Room for products comes out of what the table leaves, and what is taken is not free."""
+    Xt = np.zeros((100, 1000))
+    engine = TorchEngine(device="cpu", memory=int(1.05 * Xt.nbytes))
+    rows = engine.rows(Xt)
+    assert 0 <= engine.free() < 0.05 * Xt.nbytes
+    del rows
+    assert engine.free() == int(1.05 * Xt.nbytes)
+
+
+def test_what_is_needed_is_never_what_is_left() -> None:
+    engine = TorchEngine(device="cpu", memory=399_999)
+    with pytest.raises(DeviceMemoryError, match=r"needs 0\.4 MB on cpu, which has 0\.3 MB left"):
+        engine.rows(np.zeros((50, 1000)))
+
+
+def out_of_memory(*_: Any, **__: Any) -> Any:
+    raise torch.OutOfMemoryError("CUDA out of memory")
+
+
+def test_too_little_memory_for_a_fitted_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = make_xor(120, 8, informative=2, random_state=0)[:2]
+    model = SDistClassifier(engine="torch", device="cpu", max_iter=4, n_averaged=1, random_state=0)
+    model.fit(X, y).predict(X)
+    fewer = "needs .* and room to work: cpu ran out of memory. Pass fewer rows at a time"
+    monkeypatch.setattr(torch_engine, "nearest", out_of_memory)
+    with pytest.raises(DeviceMemoryError, match=fewer):
+        model.kneighbors(X)
+    monkeypatch.setattr(torch_engine._MetricTerms, "embedded", out_of_memory)
+    for method in (model.predict, model.transform):
+        with pytest.raises(DeviceMemoryError, match=fewer):
+            method(X)
+
+
+def test_too_little_memory_at_the_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = TorchEngine(device="cpu")
+    rows = engine.rows(np.zeros((3, 20)))
+    monkeypatch.setattr(torch_rows.TorchRows, "_sent", out_of_memory)
+    monkeypatch.setattr(torch, "split", out_of_memory)
+    monkeypatch.setattr(torch_engine, "nearest", out_of_memory)
+    labels, lists = np.arange(20) % 2, training_lists(np.arange(20) % 2, 3, "common")
+    for call in (
+        lambda: rows.begin(labels, np.ones(20)),
+        rows.two_valued,
+        lambda: engine.nearest_by_class(np.zeros((20, 3)), labels, lists),
+    ):
+        with pytest.raises(DeviceMemoryError, match="ran out of memory"):
+            call()
+
+
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_a_gpu_that_is_not_there_is_named() -> None:
     with pytest.raises(ValueError, match=r"torch\.cuda\.is_available"):
@@ -300,7 +352,45 @@ def test_what_a_process_has_chosen_changes_nothing() -> None:
     assert np.array_equal(again.predict_proba(X), expected)
 
 
-def test_a_pickle_opens_without_torch(tmp_path: Path) -> None:
+def test_threads_change_no_bits() -> None:
+    """Of a fit and of predictions; what the process has chosen is there again afterwards."""
+    X, y = make_xor(200, 20, informative=2, random_state=0)[:2]
+    found = []
+    for threads in (1, 2):
+        torch.set_num_threads(threads)
+        model = SDistClassifier(
+            engine="torch", device="cpu", max_iter=12, n_averaged=1, oob_gate=None, random_state=0
+        ).fit(X, y)
+        found.append((model.metric_.components, model.predict_proba(X)))
+        assert torch.get_num_threads() == threads
+    assert all(np.array_equal(a, b) for a, b in zip(*found))
+
+
+def test_one_thread_whoever_comes_first_and_last() -> None:
+    torch.set_num_threads(2)
+    seen, first, second = [], threading.Event(), threading.Event()
+
+    def inner() -> None:
+        first.wait()
+        with one_torch_thread, one_torch_thread:
+            second.set()
+            left.wait()
+            seen.append(torch.get_num_threads())
+        seen.append(torch.get_num_threads())
+
+    left, other = threading.Event(), threading.Thread(target=inner)
+    other.start()
+    with one_torch_thread:
+        first.set()
+        second.wait()
+    left.set()
+    other.join()
+    assert seen == [1, 2]
+    assert torch.get_num_threads() == 2
+
+
+def test_a_pickle_predicts_without_torch(tmp_path: Path) -> None:
+    """With the engine that is there, and one warning; a fit still names the extra."""
     X, y = make_xor(120, 8, informative=2, random_state=0)[:2]
     model = SDistClassifier(
         engine="torch", device="cpu", max_iter=4, n_averaged=1, random_state=0
@@ -309,10 +399,19 @@ def test_a_pickle_opens_without_torch(tmp_path: Path) -> None:
     (tmp_path / "torch.py").write_text("raise ImportError('not here')")
     np.save(tmp_path / "rows.npy", X)
     script = (
-        "import sys, pickle, numpy as np\n"
+        "import sys, pickle, warnings, numpy as np\n"
         "sys.path.insert(0, '.')\n"
-        "model = pickle.load(open('model.pickle', 'rb')).set_params(engine='auto')\n"
-        "np.save('found.npy', model.predict_proba(np.load('rows.npy')))\n"
+        "model, X = pickle.load(open('model.pickle', 'rb')), np.load('rows.npy')\n"
+        "with warnings.catch_warnings(record=True) as heard:\n"
+        "    warnings.simplefilter('always')\n"
+        "    np.save('found.npy', model.predict_proba(X))\n"
+        "    model.kneighbors(X)\n"
+        "print(*[warning.message for warning in heard], sep='\\n')\n"
+        "try:\n    model.fit(X, X[:, 0] > 0)\nexcept ImportError as error:\n    print(error)\n"
     )
-    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True)
+    command = [sys.executable, "-c", script]
+    run = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
+    said = run.stdout.splitlines()
+    assert len(said) == 2
+    assert all('engine="torch" needs PyTorch' in line for line in said)
     assert np.allclose(np.load(tmp_path / "found.npy"), model.predict_proba(X))

@@ -432,6 +432,11 @@ def test_a_wrong_score_costs_no_fits(xor, monkeypatch):
         search(scoring="nonsense").fit(*xor[0])
 
 
+def test_no_processes(xor):
+    with pytest.raises(ValueError, match=r"'n_jobs' parameter of SDistClassifierCV.*Got 0"):
+        quick(n_jobs=0).fit(*xor[0])
+
+
 def test_an_empty_grid(xor):
     with pytest.raises(ValueError, match="param_grid is empty"):
         search(param_grid=[]).fit(*xor[0])

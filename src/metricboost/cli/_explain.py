@@ -33,7 +33,8 @@ def run_explain(
     if wrong:
         raise WrongUsageError(f"--row {wrong[0]}: {data} has rows 0 to {len(frame) - 1}.")
     with voice.hearing_warnings(), voice.working("explaining"):
-        explained = model.explain(frame.iloc[list(chosen)], neighbors)
+        table = model.encoded(frame)  # all rows: a column is judged as in predictions
+        explained = model.model_.explain(table.iloc[list(chosen)], neighbors)
     voice.result({"rows": [_row_content(row, one) for row, one in zip(chosen, explained)]})
     for row, one in zip(chosen, explained):
         _say_row(voice, row, one)

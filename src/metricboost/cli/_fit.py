@@ -10,7 +10,7 @@ from typing import Any
 from .. import SDistClassifier, SDistClassifierCV
 from ..checkpoints import claim
 from ..tables import TableClassifier
-from ._console import Voice
+from ._console import Voice, WrongUsageError
 from ._models import check_columns, check_output, read_data
 
 #: Terms that are printed.
@@ -41,6 +41,8 @@ def run_fit(
     voice: Voice, data: Path, output: Path, options: FitOptions, checkpoint: Path | None = None
 ) -> None:
     check_output(output, data)
+    if options.jobs == 0:
+        raise WrongUsageError("--jobs 0: give a number of processes, or -1 for all cores.")
     frame = read_data(voice, data)
     check_columns(frame, (options.target, *options.drop, *options.keep))
     if checkpoint is not None:

@@ -1,7 +1,7 @@
 """Where rows live: ``numpy`` (the oracle), ``native`` (C++) and ``torch`` (a GPU)."""
 
 from .base import Engine, HostEngine, NeighborGraph, NeighborLists
-from .choice import ENGINES, get_engine, native_available
+from .choice import ENGINES, engine_at_hand, get_engine, native_available
 
 __all__ = [
     "ENGINES",
@@ -9,6 +9,7 @@ __all__ = [
     "HostEngine",
     "NeighborGraph",
     "NeighborLists",
+    "engine_at_hand",
     "get_engine",
     "native_available",
 ]

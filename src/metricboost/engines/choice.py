@@ -72,6 +72,22 @@ def restored_torch_engine(threads: int, device: str, dtype: str) -> Engine:
         return get_engine("auto", threads)
 
 
+def engine_at_hand(name: str, threads: int = 1, device: str = "auto") -> Engine:
+    """The engine of that name for a fitted model; what is here where there is none of its kind."""
+    try:
+        return get_engine(name, threads, device)
+    except (ImportError, ValueError) as error:  # no PyTorch, or no such device
+        if name != "torch":
+            raise
+        _say_once_what_is_missing(str(error))
+        return get_engine("auto", threads)
+
+
+@lru_cache(maxsize=2)
+def _say_once_what_is_missing(what: str) -> None:
+    warnings.warn(f"{what} Until then fitted models run on the CPU.", stacklevel=2)
+
+
 @lru_cache(maxsize=1)
 def _say_once_that_native_is_missing() -> None:
     warnings.warn(_NO_NATIVE, UserWarning, stacklevel=2)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+import weakref
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +25,10 @@ from .torch_search import as_rows, full_products, nearest
 
 if TYPE_CHECKING:
     from ..metric import SparseMetric
+
+#: What to lower where a device has too little memory: in a fit, and for rows of a fitted model.
+LESS = "Lower n_neighbors or the number of rows or columns"
+FEWER_AT_A_TIME = "Pass fewer rows at a time"
 
 
 class TorchEngine(Engine):
@@ -45,33 +51,36 @@ class TorchEngine(Engine):
         on_cpu = self.device.type == "cpu"
         self.dtype = dtype or (torch.float64 if on_cpu else torch.float32)
         self._memory = memory
+        self._tables: weakref.WeakSet[TorchRows] = weakref.WeakSet()
 
     @property
     def signature(self) -> str:
         return f"{self.name} on {self.device.type} in {str(self.dtype)[6:]}"
 
     def rows(self, Xt: Float, n_plain: int | None = None) -> TrainingRows:
-        return TorchRows(self, Xt, n_plain)
+        table = TorchRows(self, Xt, n_plain)
+        self._tables.add(table)
+        return table
 
     def nearest(self, queries: Float, references: Float, k: int) -> tuple[Rows, Float]:
         k = min(k, len(references))
         if not k or not len(queries):
             return np.empty((len(queries), k), dtype=np.int32), np.empty((len(queries), k))
-        sent = [
-            torch.from_numpy(np.ascontiguousarray(z)).to(self.device) for z in (queries, references)
-        ]
-        rows, squared = nearest(sent[0], sent[1], k)
-        return as_rows(rows), squared.cpu().numpy()
+        what = f"Finding neighbours of {len(queries)} rows among {len(references)}"
+        with self.memory_of(what, queries.nbytes + references.nbytes, lower=FEWER_AT_A_TIME):
+            rows, squared = nearest(self._sent(queries), self._sent(references), k)
+            return as_rows(rows), squared.cpu().numpy()
+
+    def _sent(self, rows: npt.NDArray[Any]) -> Tensor:
+        return torch.from_numpy(np.ascontiguousarray(rows)).to(self.device)
 
     def nearest_by_class(
         self, z: Float, classes: Index, lists: NeighborLists, previous: Rows | None = None
     ) -> tuple[Rows, Float]:
-        place = torch.from_numpy(np.ascontiguousarray(z)).to(self.device)
-        known = (
-            None if previous is None else torch.from_numpy(previous).to(self.device, torch.int64)
-        )
-        rows, squared = self.near(place, classes, lists, known)
-        return as_rows(rows), squared.cpu().numpy()
+        with self.memory_of(f"The neighbour search of {len(z)} rows", z.nbytes):
+            known = None if previous is None else self._sent(previous).long()
+            rows, squared = self.near(self._sent(z), classes, lists, known)
+            return as_rows(rows), squared.cpu().numpy()
 
     def near(
         self, place: Tensor, classes: Index, lists: NeighborLists, previous: Tensor | None
@@ -99,10 +108,12 @@ class TorchEngine(Engine):
 
     def embedded(self, metric: SparseMetric, X: Data) -> Float:
         result = np.empty((X.shape[0], metric.rank))
-        terms = _MetricTerms(metric, self.device)
+        with self.memory_of(f"A metric of {len(metric.columns)} terms", metric.components.nbytes):
+            terms = _MetricTerms(metric, self.device)
         for part, block in row_blocks(X):
             whole = block if metric.imputation is None else metric.imputation.apply(block)
-            with full_products(self.device):
+            what, needed = f"Embedding {len(whole)} rows", len(whole) * terms.width * 8
+            with full_products(self.device), self.memory_of(what, needed, lower=FEWER_AT_A_TIME):
                 result[part] = terms.embedded(whole)
         return result
 
@@ -113,40 +124,50 @@ class TorchEngine(Engine):
     def free(self) -> float:
         """Bytes that may still be used."""
         if self._memory is not None:
-            return self._memory
+            return self._memory - sum(table.nbytes for table in self._tables)
         if self.device.type != "cuda":
             return np.inf
         held = torch.cuda.memory_reserved(self.device) - torch.cuda.memory_allocated(self.device)
         return float(torch.cuda.mem_get_info(self.device)[0] + held)
 
     def room(self, rows: TorchRows) -> int:
-        """Columns of products that half of the memory left has room for."""
-        each = rows.n_rows * self.dtype.itemsize
-        return int(min(self.free() / (2 * each), 2**31))
+        """Columns of products that half of the memory has room for that the table leaves."""
+        each = max(rows.n_rows * self.dtype.itemsize, 1)
+        left = max(self.free() - rows.n_columns * each, 0)
+        return int(min(left / (2 * each), 2**31))
 
     @contextmanager
-    def memory_of(self, what: str, needed: int, surely: bool = True) -> Iterator[None]:
+    def memory_of(
+        self, what: str, needed: int, surely: bool = True, lower: str = LESS
+    ) -> Iterator[None]:
         """Memory for something: an error that says how much it needs where there is less.
 
         Where it may need less, it is tried.
         """
         if surely and needed > self.free():
-            raise DeviceMemoryError(self._too_little(what, needed))
+            raise DeviceMemoryError(self._too_little(what, needed, lower))
         try:
             yield
         except torch.OutOfMemoryError as error:
-            raise DeviceMemoryError(self._too_little(what, needed)) from error
+            raise DeviceMemoryError(self._too_little(what, needed, lower)) from error
 
-    def _too_little(self, what: str, needed: int) -> str:
-        free = self.free()
-        return f"{what} needs {_size(needed)} on {self.device}, which has {_size(free)} left. " + (
-            'Lower n_neighbors or the number of rows or columns, or use engine="native", which '
-            "needs no memory but this machine's."
+    def _too_little(self, what: str, needed: int, lower: str) -> str:
+        free, size = self.free(), _size(needed, math.ceil)
+        # What is needed is a lower bound: with as much free, it was the work that took more.
+        if needed > free:
+            said = f"needs {size} on {self.device}, which has {_size(free, math.floor)} left"
+        else:
+            said = f"needs {size} and room to work: {self.device} ran out of memory"
+        return (
+            f'{what} {said}. {lower}, or use engine="native", which needs no memory but this '
+            "machine's."
         )
 
 
-def _size(n_bytes: float) -> str:
-    return f"{n_bytes / 1e9:.1f} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:.1f} MB"
+def _size(n_bytes: float, whole: Callable[[float], int]) -> str:
+    """What is needed rounded up and what is left rounded down are never the same."""
+    unit, name = (1e9, "GB") if n_bytes >= 1e9 else (1e6, "MB")
+    return f"{whole(10 * n_bytes / unit) / 10:.1f} {name}"
 
 
 class _MetricTerms:
@@ -168,6 +189,8 @@ class _MetricTerms:
         self._components, self._weighted = sent(metric.components), sent(weighted)
         self._roots = sent(np.sqrt(metric.diagonal[weighted]))
         self._clip, self._device = metric.clip, device
+        #: Numbers of a row: its columns, and its terms.
+        self.width = len(self._used) + len(padded)
 
     def embedded(self, X: Float) -> Float:
         columns = torch.as_tensor(np.take(X, self._used, axis=1)).to(self._device, torch.float64)

@@ -7,6 +7,7 @@ but for the bag, which comes as bits.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -68,6 +69,11 @@ class TorchRows(TrainingRows):
         """The columns themselves, a row each."""
         return self._phi.columns[: self.n_columns]
 
+    @property
+    def nbytes(self) -> int:
+        """What the table and the room for products take."""
+        return self._phi.nbytes
+
     def _table_bytes(self) -> int:
         return self.n_rows * self.n_columns * int(self.engine.dtype.itemsize)
 
@@ -92,6 +98,7 @@ class TorchRows(TrainingRows):
         deviation = torch.where(varies, deviation, torch.inf)
         return _host(torch.stack([mean, deviation], 1))
 
+    @_bounded
     def two_valued(self) -> npt.NDArray[np.bool_]:
         two = [
             ((part == part.amin(1, keepdim=True)) | (part == part.amax(1, keepdim=True))).all(1)
@@ -119,6 +126,7 @@ class TorchRows(TrainingRows):
 
     # --- where the rows lie
 
+    @_bounded
     def begin(self, labels: Index, sample_weight: Float) -> None:
         self._labels = labels
         self._sample_weight = self._sent(sample_weight)
@@ -279,8 +287,9 @@ class _TorchLine(Line):
             self._sides = [(first_order[s].abs().log(), gain[s]) for s in (down, up)]
 
     def imbalance(self, w: float) -> tuple[float, float]:
-        values = [_log_sum(w, *side) for side in self._sides]
-        value, slope, value_up, slope_up = torch.stack([*values[0], *values[1]]).tolist()
+        with full_products(self._sides[0][1].device):
+            values = [_log_sum(w, *side) for side in self._sides]
+            value, slope, value_up, slope_up = torch.stack([*values[0], *values[1]]).tolist()
         return value - value_up, slope - slope_up
 
 
@@ -297,13 +306,19 @@ class _Phi:
     """Columns of the candidates, a row each, in their order: as many as there is room for."""
 
     def __init__(self, rows: TorchRows, Xt: Float) -> None:
-        self._rows, self._size = rows, len(Xt)
+        # A circle would keep the table on the device until garbage is collected.
+        self._rows: TorchRows = weakref.proxy(rows)
+        self._size = len(Xt)
         room = min(max(len(Xt), LEAST_ROOM), rows.engine.room(rows))
         shape = len(Xt) + room, rows.n_rows
         self._buffer = torch.empty(shape, dtype=rows.engine.dtype, device=rows.engine.device)
         for start in range(0, len(Xt), rows.at_a_time()):
             part = slice(start, min(start + rows.at_a_time(), len(Xt)))
             self._buffer[part] = torch.from_numpy(np.ascontiguousarray(Xt[part]))
+
+    @property
+    def nbytes(self) -> int:
+        return int(self._buffer.nbytes)
 
     @property
     def columns(self) -> Tensor:

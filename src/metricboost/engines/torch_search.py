@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import torch
 from torch import Tensor
 
 from .._rounding import DROPPED
 from .._typing import Rows
+from .torch_threads import one_torch_thread
 
 #: Rows of a block of references. Queries are in small blocks, each with its own near references,
 #: and so many of these are searched together. A first bound is from so many blocks of references.
@@ -278,11 +279,12 @@ def _tile(device: torch.device) -> int:
 
 @contextmanager
 def full_products(device: torch.device) -> Iterator[None]:
-    """Numbers in all their digits, whatever precision the process has chosen for products."""
+    """The same bits whatever precision, or threads of the CPU, the process has chosen."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("highest")
+    alone = one_torch_thread if device.type == "cpu" else nullcontext()
     try:
-        with torch.autocast(device.type, enabled=False):
+        with alone, torch.autocast(device.type, enabled=False):
             yield
     finally:
         torch.set_float32_matmul_precision(before)

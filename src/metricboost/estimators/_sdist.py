@@ -21,7 +21,7 @@ from .._typing import Data, Float
 from ..boosting import LearningOptions
 from ..boosting.path import Path
 from ..checkpoints import checkpoints_in, digest_of_table
-from ..engines import ENGINES, Engine, get_engine
+from ..engines import ENGINES, Engine, engine_at_hand, get_engine
 from ..imputation import Imputation
 from ..metric import SparseMetric
 from ..selection.choosing import (
@@ -81,7 +81,7 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         all, but makes no more products once there are 4096 candidates, or twice as many as columns
         where that is more.
     max_degree : int, default=2
-        The highest degree of a product of columns; 1 learns a linear metric.
+        The highest degree of a product of columns, 1000 at most; 1 learns a linear metric.
     refresh_every : int or None, default=10
         Accepted steps between two searches for neighbours under the learned metric; None keeps
         the first neighbours.
@@ -223,7 +223,8 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             Interval(Integral, 1, None, closed="left"),
             Interval(Real, 0, 1, closed="right"),
         ],
-        "max_degree": [Interval(Integral, 1, None, closed="left")],
+        # Products of so many columns would say nothing, and take memory with every candidate.
+        "max_degree": [Interval(Integral, 1, 1000, closed="both")],
         "refresh_every": [None, Interval(Integral, 1, None, closed="left")],
         "complexity_penalty": [Interval(Real, 0, None, closed="left")],
         "oob_gate": [None, Interval(Real, None, None, closed="neither")],
@@ -420,7 +421,9 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return 1 if self.engine == "torch" else n_tasks
 
     def _engine(self) -> Engine:
-        return get_engine(self.engine, threads(self.n_jobs), self.device)
+        # A fitted model may have been pickled where there was a GPU; a fit names what is missing.
+        get = engine_at_hand if self.__sklearn_is_fitted__() else get_engine
+        return get(self.engine, threads(self.n_jobs), self.device)
 
     def _set_fitted(
         self, crossfit: CrossFit, variant: Variant, imputation: Imputation | None

@@ -146,7 +146,7 @@ class SDistClassifierCV(ClassifierMixin, ExplainingMixin, TransformerMixin, Base
         "n_blended": [Interval(Integral, 1, None, closed="left")],
         "refit": ["boolean"],
         "random_state": ["random_state"],
-        "n_jobs": [None, Integral],
+        "n_jobs": SDistClassifier._parameter_constraints["n_jobs"],
         "verbose": ["verbose"],
         "checkpoint": [None, str, os.PathLike],
     }

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -193,6 +194,8 @@ def explain_rows(model: Any, X: Any, n_neighbors: int = 3) -> list[RowExplanatio
     -------
     list of RowExplanation
     """
+    if not isinstance(n_neighbors, Integral) or n_neighbors < 1:
+        raise ValueError(f"n_neighbors={n_neighbors!r} must be an integer, 1 or more.")
     return _Explainer(model, n_neighbors).of(X)
 
 

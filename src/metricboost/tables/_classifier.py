@@ -13,12 +13,14 @@ import numpy.typing as npt
 from .._typing import Float
 from ..errors import TableError
 from ..estimators import SDistClassifier
-from ._encoder import Problem, TableEncoder
+from ._encoder import Problem, StrangeTexts, TableEncoder
 from ._names import refuse_twice, unknown_column
 
 #: A number with more different values than this, and in this share of the rows, is no class.
 MOST_CLASSES = 50
 MOST_CLASSES_SHARE = 0.05
+#: Whole numbers below this are exact as floating-point numbers.
+EXACT = 2.0**53
 #: Texts of a target that say it is not known, in small letters.
 NO_LABEL = ("", "na", "nan", "nat", "<na>")
 
@@ -105,11 +107,15 @@ class TableClassifier:
         message = f"is missing in {unknown} row{'s' if unknown > 1 else ''}: left out."
         return [Problem("target", self.target_, message)]
 
-    def encoded(self, frame: Any) -> Any:
-        """The columns as the model takes them: numbers, one column for every level of a text."""
+    def encoded(self, frame: Any, strange: StrangeTexts | None = None) -> Any:
+        """The columns as the model takes them: numbers, one column for every level of a text.
+
+        Of a table that comes in pieces, ``strange`` gathers what is to be said about all of it.
+        """
         import pandas as pd
 
-        return pd.DataFrame(self.encoder_.transform(frame), columns=self.encoder_.features_)
+        numbers = self.encoder_.transform(frame, strange)
+        return pd.DataFrame(numbers, columns=self.encoder_.features_)
 
     @property
     def classes_(self) -> npt.NDArray[Any]:
@@ -224,6 +230,8 @@ def _numbers_or_texts(values: Any, target: str) -> npt.NDArray[Any]:
             "tells classes apart and offers no regression: cut it into classes, such as low and "
             "high."
         )
+    if numbers.dtype.kind != "i" and float(numbers.abs().max()) >= EXACT:
+        return texts.map(_name).to_numpy(dtype=str)  # as numbers, two of them might be one
     return numbers.to_numpy(dtype=np.int64)
 
 

@@ -172,9 +172,9 @@ class TableEncoder:
             return Column(name, "number")
         decimal, numbers = _best_numbers(values)
         if numbers[present].notna().mean() >= NUMBER_SHARE:
-            wrong = values[present & numbers.isna()].unique()
-            if len(wrong):
-                self._problem("not a number", name, _not_numbers(wrong))
+            wrong = values[present & numbers.isna()].tolist()
+            if wrong:
+                self._problem("not a number", name, _not_numbers(wrong[0], len(wrong)))
             return self._number(numbers, name, decimal)
         return self._category(values, name)
 
@@ -228,41 +228,71 @@ class TableEncoder:
     def _problem(self, kind: str, column: str, message: str) -> None:
         self.problems_.append(Problem(kind, column, message))
 
-    def transform(self, frame: Any) -> Float:
-        """The numbers; missing ones are NaN. Columns are found by name, others are ignored."""
+    def transform(self, frame: Any, strange: StrangeTexts | None = None) -> Float:
+        """The numbers; missing ones are NaN. Columns are found by name, others are ignored.
+
+        Of a table that comes in pieces, ``strange`` gathers what is to be said about all of it.
+        """
         refuse_twice(frame.columns, [column.name for column in self.columns_])
         missing = [column.name for column in self.columns_ if column.name not in frame.columns]
         if missing:
             raise TableError(
                 f"The table lacks {_listed(missing)}, which the model was fitted with."
             )
-        parts = [self._encoded(column, frame[column.name]) for column in self.columns_]
+        found = StrangeTexts(self.problems_) if strange is None else strange
+        parts = [self._encoded(column, frame[column.name], found) for column in self.columns_]
+        if strange is None:
+            found.judge()
         return np.hstack(parts) if parts else np.empty((len(frame), 0))
 
-    def _encoded(self, column: Column, values: Any) -> Float:
+    def _encoded(self, column: Column, values: Any, strange: StrangeTexts) -> Float:
         if column.kind == "number":
-            numbers = values if _is_numeric(values) else self._parsed(column, texts_of(values))
+            numbers = values if _is_numeric(values) else _parsed(column, texts_of(values), strange)
             result = numbers.to_numpy(dtype=np.float64, na_value=np.nan)
             return np.where(np.isinf(result), np.nan, result)[:, None]
         texts = texts_of(values).astype(object)
         texts = texts.where(texts.notna(), MISSING_LEVEL)
         return np.stack([(texts == level).to_numpy(dtype=float) for level in column.levels], axis=1)
 
-    def _parsed(self, column: Column, values: Any) -> Any:
-        """Texts of a column that was numbers in training; what is none is said, or refused."""
-        if not values.notna().any():
-            return values.astype(float)
-        numbers = _as_numbers(values, column.decimal)
-        wrong = values[values.notna() & numbers.isna()]
-        if len(wrong) >= FEWEST_ROWS and numbers.isna().all():
-            raise TableError(
-                f"Column {column.name!r} was numbers in training and holds none here, but texts "
-                f"such as {wrong.iloc[0]!r}."
-            )
-        said = any(p.column == column.name and p.kind == "not a number" for p in self.problems_)
-        if len(wrong) and not said:
-            warnings.warn(f"{column.name} {_not_numbers(wrong.unique())}", stacklevel=2)
-        return numbers
+
+class StrangeTexts:
+    """Texts in columns that were numbers in training, of a whole table.
+
+    What is said about them, or refused, must not depend on how many rows are read at a time.
+    """
+
+    def __init__(self, known: Sequence[Problem] = ()) -> None:
+        self._said = {problem.column for problem in known if problem.kind == "not a number"}
+        self._texts: Counter[str] = Counter()
+        self._numbers: Counter[str] = Counter()
+        self._first: dict[str, str] = {}
+
+    def add(self, name: str, texts: Sequence[str], n_numbers: int) -> None:
+        self._numbers[name] += n_numbers
+        self._texts[name] += len(texts)
+        if len(texts):
+            self._first.setdefault(name, texts[0])
+
+    def judge(self) -> None:
+        """A few are missing values, with a warning; a column of nothing else is refused."""
+        for name, first in self._first.items():
+            if self._texts[name] >= FEWEST_ROWS and not self._numbers[name]:
+                raise TableError(
+                    f"Column {name!r} was numbers in training and holds none here, but texts such "
+                    f"as {first!r}."
+                )
+            if name not in self._said:
+                warnings.warn(f"{name} {_not_numbers(first, self._texts[name])}", stacklevel=3)
+
+
+def _parsed(column: Column, values: Any, strange: StrangeTexts) -> Any:
+    """Texts of a column that was numbers in training."""
+    if not values.notna().any():
+        return values.astype(float)
+    numbers = _as_numbers(values, column.decimal)
+    wrong = values[values.notna() & numbers.isna()]
+    strange.add(column.name, wrong.tolist(), int(numbers.notna().sum()))
+    return numbers
 
 
 def _identifier_message(name: str) -> str:
@@ -315,8 +345,9 @@ def _as_numbers(values: Any, decimal: str) -> Any:
     return pd.to_numeric(values, errors="coerce")
 
 
-def _not_numbers(wrong: Sequence[str]) -> str:
-    return f"has texts such as {wrong[0]!r} among its numbers: taken as missing."
+def _not_numbers(first: str, count: int) -> str:
+    texts = f"the text {first!r}" if count == 1 else f"{count} texts such as {first!r}"
+    return f"has {texts} among its numbers: taken as missing."
 
 
 def _is_date(values: Any) -> bool:

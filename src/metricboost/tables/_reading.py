@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
+import io
+import itertools
 import os
 import re
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +22,11 @@ import numpy as np
 from ..errors import TableError
 
 DELIMITERS = ",;\t|"
-#: Text is looked at this far to find out how a file separates its values.
-HEAD_BYTES = 2**16
+#: Text is looked at this far to find out how a file separates its values, or as far as its header
+#: reaches, up to the second.
+HEAD_BYTES, MOST_HEAD_BYTES = 2**16, 2**26
+#: Rows whose number of values is compared with that of the names.
+HEAD_ROWS = 50
 #: Rows of a chunk.
 CHUNK = 10_000
 #: What readers raise on files that are not what their ending says.
@@ -114,8 +121,7 @@ def _csv(path: Path, rows: int | None) -> Iterator[Any]:
 
 def _check_header(head: str, delimiter: str, path: Path) -> None:
     """No two columns of a name, and no more values in the first rows than there are names."""
-    lines = [line for line in head.splitlines() if line.strip()]
-    rows = list(csv.reader(lines[:50], delimiter=delimiter, skipinitialspace=True))
+    rows = list(_first_rows(head, delimiter))
     names = [name.strip() for name in rows[0]]
     _refuse_twins(names, path)  # pandas would rename one silently
     for row in rows[1:-1]:  # the last line may be cut
@@ -126,23 +132,64 @@ def _check_header(head: str, delimiter: str, path: Path) -> None:
             )
 
 
+def _first_rows(head: str, delimiter: str) -> Iterator[list[str]]:
+    """The header and some rows; as far as the csv module goes, which takes no very long values."""
+    rows = _records(io.StringIO(head, newline=""), delimiter)
+    yield next(rows)
+    with suppress(csv.Error):
+        yield from itertools.islice(rows, HEAD_ROWS)
+
+
+def _records(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
+    """Those of a CSV file that are not blank."""
+    reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
+    return (row for row in reader if len(row) > 1 or "".join(row).strip())
+
+
 def _head(path: Path) -> str:
+    """The beginning of a file: the whole header, however long, and some rows."""
     opened: Callable[..., Any] = gzip.open if path.suffix == ".gz" else open
     with opened(path, "rb") as stream:
         text: bytes = stream.read(HEAD_BYTES)
-    if not text.strip():
+        while not _has_header(text, path) and (more := stream.read(len(text))):
+            text += more
+    head = _decoded(text)
+    if not head.strip():
         raise TableError(f"{path} is empty.")
+    return head
+
+
+def _decoded(text: bytes) -> str:
+    """A character that is cut at the end is left out."""
+    return codecs.getincrementaldecoder("utf-8-sig")().decode(text)
+
+
+def _has_header(text: bytes, path: Path) -> bool:
+    """Whether a header ends before the text does."""
     if b"\0" in text:
         raise TableError(f"{path} is not a text file, so no CSV.")
-    return text.decode("utf-8-sig", errors="ignore")
+    head = _decoded(text)
+    lines = io.StringIO(head, newline="")
+    try:
+        named = next(_records(lines, _delimiter(head)), None) is not None
+    except csv.Error as error:
+        raise TableError(
+            f"{path} has a header that cannot be read ({error}): is a quote not closed, or do "
+            f"other characters than {' '.join(map(repr, DELIMITERS))} part its names?"
+        ) from error
+    if not named or lines.tell() >= len(head):
+        if len(text) < MOST_HEAD_BYTES:
+            return False
+        raise TableError(f"{path} has no header in its first {len(text) >> 20} MiB: is it CSV?")
+    return True
 
 
 def _delimiter(head: str) -> str:
     """What divides the first line most, outside quotes."""
-    first = next(line for line in head.splitlines() if line.strip())
-    bare = re.sub(r'"[^"]*"', "", first)
-    best = max(DELIMITERS, key=bare.count)
-    return best if best in bare else ","
+    bare = io.StringIO(re.sub(r'"[^"]*"', "", head), newline="")
+    first = next((line for line in bare if line.strip(" \r\n")), "")
+    best = max(DELIMITERS, key=first.count)
+    return best if best in first else ","
 
 
 def _parquet(path: Path, rows: int | None) -> Iterator[Any]:
