@@ -158,6 +158,7 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         file for every fit, named after its data and parameters. A fit that was killed goes on from
         there, and ends with the model that it would have had, bit for bit on the same engine and
         machine. Ctrl-C then stops after the current step. The files stay until you delete them.
+        It needs a ``random_state``.
 
     Attributes
     ----------
