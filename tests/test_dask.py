@@ -27,6 +27,7 @@ dd = pytest.importorskip("dask.dataframe")
 from metricboost.dask import SDist, SDistClassifier  # noqa: E402
 from metricboost.dask import _rows as dask_rows  # noqa: E402
 from metricboost.dask import _samples as dask_samples  # noqa: E402
+from metricboost.dask._estimators import bytes_of_a_step  # noqa: E402
 from metricboost.dask._learn import learn_distributed  # noqa: E402
 from metricboost.dask._shards import Shard  # noqa: E402
 from metricboost.dask._table import Partitions  # noqa: E402
@@ -176,6 +177,21 @@ def test_a_worker_that_dies_costs_nothing_but_time(client: Any) -> None:
     ]
     weights = [[s.weight for s in fit.path.steps] for fit in (found, expected)]
     assert np.allclose(*weights, rtol=1e-9, atol=0)
+
+
+def test_a_fit_that_is_complete_already(client: Any, tmp_path: Any, capfd: Any) -> None:
+    """Nothing is searched for and nothing travels again; the figure a step is of this run."""
+    X, y = make_xor(80, 5, informative=2, random_state=0)[:2]
+    dX = da.from_array(X, chunks=(40, 5))
+    given = {"max_iter": 3, "n_averaged": 2, "random_state": 0, "oob_gate": None}
+    model = SDist(client=client, checkpoint=tmp_path, **given)
+    first = model.fit(dX, y).metric_.matrix()
+    assert model.exchanged_[0]["attempts"] == 3
+    again = SDist(client=client, checkpoint=tmp_path, verbose=1, **given).fit(dX, y)
+    assert np.array_equal(again.metric_.matrix(), first)
+    assert [fit["attempts"] for fit in again.exchanged_] == [0, 0]
+    assert "fit 1: 0.00 MB between workers a step" in capfd.readouterr().err
+    assert bytes_of_a_step({"line": 600, "steps again": 10**6, "attempts": 3}) == 200
 
 
 def test_what_cannot_be_done_is_said(client: Any) -> None:

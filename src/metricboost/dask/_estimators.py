@@ -48,6 +48,8 @@ from ._table import Partitions
 
 #: What travels in every step; the rest does so at refreshes.
 OF_A_STEP = ("weights", "power iterations", "panel", "gate", "line")
+#: What ``exchanged_`` has beside bytes.
+COUNTS = ("halo rows", "attempts")
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,7 @@ class _Distributed:
             self.exchanged_.append(exchanged)
         if line is not None:
             line.close([fit.path for fit in fits])
-            self._say_what_travelled(fits)
+            self._say_what_travelled()
         return self._with_columns(table, options, fits, split, engine)
 
     def _checkpoints(self: Any) -> Checkpoints | None:
@@ -150,13 +152,13 @@ class _Distributed:
         scaling = self._partitions.scaling(kept, options.standardize, options.clip)
         return len(scaling.kept) > 0
 
-    def _say_what_travelled(self: Any, fits: list[Learned]) -> None:
-        for number, (fit, exchanged) in enumerate(zip(fits, self.exchanged_), 1):
-            step = sum(exchanged.get(name, 0) for name in OF_A_STEP) / fit.path.n_attempts
-            rest = sum(n for name, n in exchanged.items() if name not in (*OF_A_STEP, "halo rows"))
+    def _say_what_travelled(self: Any) -> None:
+        for number, exchanged in enumerate(self.exchanged_, 1):
+            known = (*OF_A_STEP, *COUNTS)
+            rest = sum(n for name, n in exchanged.items() if name not in known)
             sys.stderr.write(
-                f"fit {number}: {step / 1e6:.2f} MB between workers a step, {rest / 1e6:.2f} MB "
-                f"for neighbours; {exchanged['halo rows']} rows in halos\n"
+                f"fit {number}: {bytes_of_a_step(exchanged) / 1e6:.2f} MB between workers a step, "
+                f"{rest / 1e6:.2f} MB for neighbours; {exchanged['halo rows']} rows in halos\n"
             )
 
     def _with_columns(
@@ -263,6 +265,11 @@ class _Method:
         return getattr(self.model, self.name)(part) if len(part) else self.nothing
 
 
+def bytes_of_a_step(exchanged: dict[str, int]) -> float:
+    """Between workers, over the attempts of this run: those of a checkpoint sent nothing."""
+    return sum(exchanged.get(name, 0) for name in OF_A_STEP) / max(exchanged["attempts"], 1)
+
+
 def _here(given: Any, client: Client) -> Any:
     """Labels or weights, in memory."""
     if given is None or isinstance(given, Number):
@@ -314,7 +321,8 @@ class SDist(_Distributed, LocalSDist):
     Attributes
     ----------
     exchanged_ : list of dict
-        For every fit the bytes that travelled between workers, by what for, and the rows in halos.
+        For every fit the bytes that travelled between workers, by what for, and the rows in halos;
+        and the attempts of this run, without those of a checkpoint.
 
     All others are those of ``metricboost.SDist``.
     """

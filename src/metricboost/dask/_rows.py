@@ -46,8 +46,11 @@ class DaskRows(TrainingRows):
             owner[rows] = shard
             local[rows] = np.arange(len(rows))
         self._owner, self._local = self._given(owner), self._given(local)
-        #: Bytes that travelled between workers, by what for; and since when a step began.
+        #: Bytes that travelled between workers, by what for; and the attempts that they were for.
         self.exchanged: dict[str, int] = {}
+        self.attempts = 0
+        #: Rows that live elsewhere, over all shards: what travels of every value a row.
+        self.halo_rows = 0
         self._rows_of = self.each(_shards.given, list(self.numbers))
         self.narrow = np.float32 if self.n_rows >= NARROW_ROWS else np.float64
         # Columns taken as given are centred on their way: far from zero, sums would cancel.
@@ -83,7 +86,7 @@ class DaskRows(TrainingRows):
 
     def _halo(self, what: str, values: list[Future], row_bytes: int) -> list[list[Future]]:
         """What every shard needs of the others, of one value a row."""
-        self.add(what, self._halo_rows * row_bytes)
+        self.add(what, self.halo_rows * row_bytes)
         return [
             [
                 values[t]
@@ -223,8 +226,7 @@ class DaskRows(TrainingRows):
         held = self._client.who_has(self.shards)
         self._homes = [next(iter(held.get(shard.key) or ()), None) for shard in self.shards]
         sizes = self.results(self.each(_shards.halo_sizes, self._graphs))
-        #: Rows that live elsewhere, over all shards: what travels of every value a row.
-        self._halo_rows = int(np.sum(sizes))
+        self.halo_rows = int(np.sum(sizes))
         self._halos = [
             {t: self._picked(s, t, size) for t, size in enumerate(own) if size}
             for s, own in enumerate(sizes)
@@ -236,13 +238,10 @@ class DaskRows(TrainingRows):
             return None
         return self.submit(_shards.halo_in, self._graphs[shard], other)
 
-    @property
-    def halo_rows(self) -> int:
-        return self._halo_rows
-
     # --- a step
 
     def weigh(self, in_bag: npt.NDArray[np.bool_]) -> None:
+        self.attempts += 1
         least = min(self.results(self.each(_shards.smallest, self._margins)))
         bits = [np.packbits(in_bag[rows]) for rows in self.numbers]
         self._weights = self.each(_shards.weights, self._margins, self._sample_weight, least, bits)
@@ -299,8 +298,8 @@ class DaskRows(TrainingRows):
     def follow(self, terms: Terms, xi: Float, w: float, margins: bool) -> None:
         self._direction = self._projected(terms, xi[:, None], np.float64)
         if margins:
-            self._gain = self._across("line", _shards.margins, self._direction, 8, self._graphs)
-            self._margins = self.each(_shards.step, self._margins, self._gain, w)
+            gain = self._across("steps again", _shards.margins, self._direction, 8, self._graphs)
+            self._margins = self.each(_shards.step, self._margins, gain, w)
         self._append(self.each(_shards.scaled, self._direction, float(np.sqrt(w))), 1)
 
     def loss(self) -> float:
