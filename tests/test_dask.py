@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import signal
 import subprocess
 import sys
+import weakref
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -192,6 +195,38 @@ def test_a_fit_that_is_complete_already(client: Any, tmp_path: Any, capfd: Any) 
     assert [fit["attempts"] for fit in again.exchanged_] == [0, 0]
     assert "fit 1: 0.00 MB between workers a step" in capfd.readouterr().err
     assert bytes_of_a_step({"line": 600, "steps again": 10**6, "attempts": 3}) == 200
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_workers_are_free_after_a_fit(
+    client: Any, monkeypatch: pytest.MonkeyPatch, fails: bool
+) -> None:
+    """And between its folds: nothing waits for the client to look for cycles."""
+    X, y = make_xor(80, 5, informative=2, random_state=0)[:2]
+    fits: list[Any] = []
+
+    def watched(*args: Any) -> Any:
+        assert not any(rows() for rows in fits)
+        return learn_distributed(*args)
+
+    def begin(rows: Any, *args: Any) -> None:
+        fits.append(weakref.ref(rows))
+        began(rows, *args)
+
+    began = dask_rows.DaskRows.begin
+    monkeypatch.setattr(dask_rows.DaskRows, "begin", begin)
+    monkeypatch.setattr("metricboost.dask._estimators.learn_distributed", watched)
+    if fails:
+        monkeypatch.setattr(dask_rows.DaskRows, "take", lambda *_: 1 / 0)
+    model = SDist(client=client, max_iter=2, n_averaged=2, random_state=0, oob_gate=None)
+    gc.disable()
+    try:
+        with pytest.raises(ZeroDivisionError) if fails else nullcontext():
+            model.fit(da.from_array(X, chunks=(40, 5)), y)
+        assert fits
+        assert not any(rows() for rows in fits)
+    finally:
+        gc.enable()
 
 
 def test_what_cannot_be_done_is_said(client: Any) -> None:

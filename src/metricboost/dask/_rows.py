@@ -267,7 +267,7 @@ class DaskRows(TrainingRows):
         return self.n_rows > MARGIN_ROWS
 
     def diagonal(self, terms: Terms) -> Float:
-        return self._diagonal.of(terms, self._weights)
+        return self._diagonal.of(self, terms, self._weights)
 
     def image(self, terms: Terms, vectors: Float, over: Terms) -> Float:
         z = self._projected(terms, vectors, self.narrow)

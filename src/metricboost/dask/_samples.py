@@ -36,12 +36,13 @@ class Diagonal:
     """The diagonal of A, from the margins in every candidate's column by itself.
 
     Those of the rows, or of a sample of them, come together on one worker with their neighbours:
-    of a candidate once between two refreshes.
+    of a candidate once between two refreshes. ``rows`` are given anew each time: they hold this,
+    and would not go before a cycle is found.
     """
 
     def __init__(self, rows: DaskRows, found: list[Future], lists: NeighborLists) -> None:
-        self._rows, self._weight = rows, _shards.edge_weights(lists)
-        self._at = [self._sample_of(numbers) for numbers in rows.numbers]
+        self._weight = _shards.edge_weights(lists)
+        self._at = [_sample_of(rows, numbers) for numbers in rows.numbers]
         near = np.concatenate(rows.results(rows.each(_shards.taken, found, self._at)))
         own = np.concatenate([numbers[at] for numbers, at in zip(rows.numbers, self._at)])
         together = np.union1d(own, near)
@@ -54,22 +55,14 @@ class Diagonal:
         self._margins: list[Future] = []
         self._size = 0
 
-    def _sample_of(self, numbers: Index) -> Index:
-        """Places of a shard's rows that give the diagonal."""
-        if not self._rows.rough_diagonal:
-            return np.arange(len(numbers))
-        n = self._rows.n_rows
-        return np.flatnonzero(np.isin(numbers, np.linspace(0, n - 1, SAMPLED_ROWS).astype(np.intp)))
-
-    def of(self, terms: Terms, weights: list[Future]) -> Float:
+    def of(self, rows: DaskRows, terms: Terms, weights: list[Future]) -> Float:
         """Over all candidates, for the bag's weights."""
-        self._add(terms)
-        u = self._rows.each(_shards.weights_at, weights, self._at)
-        total: Float = self._rows.submit(_weighted, self._margins, u).result()
+        self._add(rows, terms)
+        u = rows.each(_shards.weights_at, weights, self._at)
+        total: Float = rows.submit(_weighted, self._margins, u).result()
         return total
 
-    def _add(self, terms: Terms) -> None:
-        rows = self._rows
+    def _add(self, rows: DaskRows, terms: Terms) -> None:
         for start in range(self._size, len(terms), BLOCK):
             part = terms[start : start + BLOCK]
             every = np.eye(len(part))
@@ -80,6 +73,14 @@ class Diagonal:
                 rows.submit(_shards.column_margins, self._own, self._near, self._weight, phi)
             )
         self._size = max(self._size, len(terms))
+
+
+def _sample_of(rows: DaskRows, numbers: Index) -> Index:
+    """Places of a shard's rows that give the diagonal."""
+    if not rows.rough_diagonal:
+        return np.arange(len(numbers))
+    chosen = np.linspace(0, rows.n_rows - 1, SAMPLED_ROWS).astype(np.intp)
+    return np.flatnonzero(np.isin(numbers, chosen))
 
 
 def _weighted(margins: list[Float], u: list[Float]) -> Float:
