@@ -73,9 +73,12 @@ class _Distributed:
                 f"metricboost.dask takes dask arrays and dataframes, not {type(X).__name__}: "
                 f"metricboost.{type(self).__name__} is for tables in memory."
             )
+        self._partitions: Partitions | None = None
         try:
             return super().fit(X, y, sample_weight)  # type: ignore[misc]
         finally:
+            if self._partitions is not None:
+                self._partitions.tasks.close()
             self._partitions = None  # the workers need not keep the table
 
     def _prepared(self: Any, X: Any, y: Any, sample_weight: Any) -> Table:
