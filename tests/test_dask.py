@@ -19,6 +19,7 @@ import numpy.typing as npt
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from scipy import sparse
 
 import metricboost
 from metricboost.boosting import BoostingOptions, LearningOptions, learn
@@ -31,6 +32,7 @@ dd = pytest.importorskip("dask.dataframe")
 from metricboost.dask import SDist, SDistClassifier  # noqa: E402
 from metricboost.dask import _rows as dask_rows  # noqa: E402
 from metricboost.dask import _samples as dask_samples  # noqa: E402
+from metricboost.dask import _estimators as dask_estimators  # noqa: E402
 from metricboost.dask._estimators import COUNTS, bytes_of_a_step  # noqa: E402
 from metricboost.dask._learn import learn_distributed  # noqa: E402
 from metricboost.dask._shards import Shard  # noqa: E402
@@ -421,3 +423,25 @@ def test_workers_know_how_large_a_shard_is() -> None:
 
     shard = Shard(np.zeros((50, 100)), np.arange(100))
     assert sizeof(shard) >= shard.Xt.nbytes
+def test_predictions_of_sparse_blocks(client: Any) -> None:
+    X, y = make_xor(120, 6, informative=2, random_state=0)[:2]
+    X = np.where(np.abs(X) > 0.3, X, 0.0)
+    blocks = da.from_array(X, chunks=(40, 6)).map_blocks(sparse.csr_matrix)
+    model = SDistClassifier(client=client, max_iter=2, n_averaged=1, random_state=0).fit(blocks, y)
+    assert np.array_equal(model.predict(blocks).compute(), model.predict(X))
+
+
+def test_predictions_have_the_threads_of_the_worker(
+    client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not those of the machine, of which each worker has a part."""
+    X, y = make_xor(120, 6, informative=2, random_state=0)[:2]
+    model = SDistClassifier(client=client, max_iter=2, n_averaged=1, n_jobs=7, random_state=0)
+    model.fit(da.from_array(X, chunks=(40, 6)), y)
+    monkeypatch.setattr(dask_estimators, "worker_threads", lambda: 3)
+    here = dask_estimators._as_here(model.to_local())
+    assert (here._engine().threads, here._readout._engine.threads) == (3, 3)
+    assert model.to_local()._readout._engine.threads == 7
+    assert np.array_equal(here.predict(X), model.predict(X))
+
+

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from contextlib import nullcontext
+from copy import copy
 from dataclasses import dataclass
 from numbers import Number
 from pathlib import Path
@@ -45,6 +46,7 @@ from ..selection.crossfit import (
 )
 from ._learn import learn_distributed
 from ._table import Partitions
+from ._shards import worker_threads
 
 #: What travels in every step; the rest does so at refreshes.
 OF_A_STEP = ("weights", "power iterations", "panel", "gate", "line")
@@ -265,7 +267,21 @@ class _Method:
     nothing: Any
 
     def __call__(self, part: Any) -> Any:
-        return getattr(self.model, self.name)(part) if len(part) else self.nothing
+        if not part.shape[0]:  # a sparse block has no len
+            return self.nothing
+        return getattr(_as_here(self.model), self.name)(part)
+
+
+def _as_here(model: Any) -> Any:
+    """The model, with as many threads as the worker has where this is one."""
+    allowed = worker_threads()
+    if allowed is None:
+        return model
+    model = copy(model)  # other tasks of the worker may share it
+    model.n_jobs = allowed
+    if hasattr(model, "_readout"):
+        model._readout = model._readout.with_engine(model._engine())
+    return model
 
 
 def bytes_of_a_step(exchanged: dict[str, int]) -> float:

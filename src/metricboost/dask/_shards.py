@@ -32,15 +32,19 @@ MUCH = 0.3
 EDGE_BYTES = 9
 
 
-def engine() -> HostEngine:
-    """As many threads as the worker has."""
+def worker_threads() -> int | None:
+    """Of the worker that runs this; None where none does."""
     from distributed import get_worker
 
     try:
-        threads = get_worker().state.nthreads
-    except ValueError:  # not on a worker
-        threads = 1
-    made = get_engine("auto", threads)
+        return int(get_worker().state.nthreads)
+    except ValueError:
+        return None
+
+
+def engine() -> HostEngine:
+    """As many threads as the worker has."""
+    made = get_engine("auto", worker_threads() or 1)
     assert isinstance(made, HostEngine)
     return made
 
