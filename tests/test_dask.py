@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import pickle
@@ -18,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pytest
-from sklearn.base import clone
 from scipy import sparse
+from sklearn.base import clone
 
 import metricboost
 from metricboost.boosting import BoostingOptions, LearningOptions, learn
@@ -27,12 +28,13 @@ from metricboost.datasets import fetch_madelon, make_double_ring, make_xor
 from metricboost.engines import get_engine
 
 distributed = pytest.importorskip("distributed")
+dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 from metricboost.dask import SDist, SDistClassifier  # noqa: E402
+from metricboost.dask import _estimators as dask_estimators  # noqa: E402
 from metricboost.dask import _rows as dask_rows  # noqa: E402
 from metricboost.dask import _samples as dask_samples  # noqa: E402
-from metricboost.dask import _estimators as dask_estimators  # noqa: E402
 from metricboost.dask._estimators import COUNTS, bytes_of_a_step  # noqa: E402
 from metricboost.dask._learn import learn_distributed  # noqa: E402
 from metricboost.dask._shards import Shard  # noqa: E402
@@ -313,6 +315,40 @@ def test_what_cannot_be_done_is_said(client: Any) -> None:
         SDist(client=client).fit(dX[:, 0], dy)
     with pytest.raises(TypeError, match=r"pass a distributed\.Client"):
         SDist(client="tcp://somewhere").fit(dX, dy)
+    for lazy in (dask.delayed(X), client.scatter(X)):
+        with pytest.raises(TypeError, match=rf"not {type(lazy).__name__}: .*array\.from_delayed"):
+            SDist(client=client).fit(lazy, y)
+
+
+def test_a_client_that_does_not_wait_is_refused(client: Any) -> None:
+    X, y = make_xor(60, 4, random_state=0)[:2]
+
+    async def fit() -> None:
+        address = client.scheduler.address
+        async with distributed.Client(address, asynchronous=True) as waits_for_nothing:
+            SDist(client=waits_for_nothing).fit(da.from_array(X, chunks=(30, 4)), y)
+
+    with pytest.raises(TypeError, match="client is asynchronous"):
+        asyncio.run(fit())
+
+
+def test_tables_on_the_cluster_are_not_pulled_to_the_client(client: Any) -> None:
+    """Labels as a future are; what a method that is not lazy would pull is refused."""
+    X, y = make_xor(80, 4, informative=2, random_state=0)[:2]
+    dX = da.from_array(X, chunks=(40, 4))
+    model = SDistClassifier(client=client, max_iter=2, n_averaged=1, random_state=0)
+    model.fit(dX, client.scatter(y))
+    for call in (
+        model.decision_function, model.kneighbors, model.explain, model.report,
+        lambda rows: model.report(X, rows[:, 0]), lambda rows: next(model.staged_predict(rows)),
+        lambda rows: next(model.staged_transform(rows)),
+    ):  # fmt: skip
+        with pytest.raises(TypeError, match=r"call X\.compute\(\) first"):
+            call(dX)
+    expected = model.predict_log_proba(X)
+    assert np.allclose(model.predict_log_proba(dX).compute(), expected)
+    assert model.decision_function(X).shape == (80,)
+    assert model.explain(X[:1])
 
 
 def test_columns_that_are_no_numbers_are_named(client: Any) -> None:
@@ -403,26 +439,6 @@ def test_predictions_of_any_collection(client: Any) -> None:
     assert transformer.transform(dX).compute().shape == (120, transformer.metric_.rank)
 
 
-def test_without_dask_the_extra_is_named() -> None:
-    code = (
-        "import sys\n"
-        "class NoDask:\n"
-        "    def find_spec(self, name, *_):\n"
-        "        if name in ('dask', 'distributed'): raise ImportError(name)\n"
-        "sys.meta_path.insert(0, NoDask())\n"
-        "import metricboost\n"
-        "try:\n    import metricboost.dask\nexcept ImportError as error:\n    print(error)\n"
-    )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "metricboost[dask]" in run.stdout
-
-
-def test_workers_know_how_large_a_shard_is() -> None:
-    """By size the scheduler decides where tasks run: the table must not go to them."""
-    from dask.sizeof import sizeof
-
-    shard = Shard(np.zeros((50, 100)), np.arange(100))
-    assert sizeof(shard) >= shard.Xt.nbytes
 def test_predictions_of_sparse_blocks(client: Any) -> None:
     X, y = make_xor(120, 6, informative=2, random_state=0)[:2]
     X = np.where(np.abs(X) > 0.3, X, 0.0)
@@ -445,3 +461,23 @@ def test_predictions_have_the_threads_of_the_worker(
     assert np.array_equal(here.predict(X), model.predict(X))
 
 
+def test_without_dask_the_extra_is_named() -> None:
+    code = (
+        "import sys\n"
+        "class NoDask:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name in ('dask', 'distributed'): raise ImportError(name)\n"
+        "sys.meta_path.insert(0, NoDask())\n"
+        "import metricboost\n"
+        "try:\n    import metricboost.dask\nexcept ImportError as error:\n    print(error)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "metricboost[dask]" in run.stdout
+
+
+def test_workers_know_how_large_a_shard_is() -> None:
+    """By size the scheduler decides where tasks run: the table must not go to them."""
+    from dask.sizeof import sizeof
+
+    shard = Shard(np.zeros((50, 100)), np.arange(100))
+    assert sizeof(shard) >= shard.Xt.nbytes

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 from dask.base import compute, is_dask_collection
-from distributed import Client, get_client
+from dask.delayed import Delayed
+from distributed import Client, Future, get_client
 from sklearn.base import clone
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
@@ -45,8 +46,8 @@ from ..selection.crossfit import (
     split_rows,
 )
 from ._learn import learn_distributed
-from ._table import Partitions
 from ._shards import worker_threads
+from ._table import Partitions
 
 #: What travels in every step; the rest does so at refreshes.
 OF_A_STEP = ("weights", "power iterations", "panel", "gate", "line")
@@ -70,11 +71,7 @@ class _Distributed:
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Learn the metric from a dask array or dataframe."""
-        if not (is_dask_collection(X) and hasattr(X, "ndim")):
-            raise TypeError(
-                f"metricboost.dask takes dask arrays and dataframes, not {type(X).__name__}: "
-                f"metricboost.{type(self).__name__} is for tables in memory."
-            )
+        self._refuse_no_table(X)
         self._partitions: Partitions | None = None
         try:
             return super().fit(X, y, sample_weight)  # type: ignore[misc]
@@ -103,6 +100,14 @@ class _Distributed:
         self._training_rows = rows
         shape = len(rows), self._partitions.n_columns
         return Table(_Elsewhere(shape), labels, weight, None, rows, n, y)
+
+    def _refuse_no_table(self, X: Any) -> None:
+        taken = f"metricboost.dask takes dask arrays and dataframes, not {type(X).__name__}: "
+        if isinstance(X, (Delayed, Future)):
+            raise TypeError(f"{taken}make one with dask.array.from_delayed.")
+        if not (is_dask_collection(X) and hasattr(X, "ndim")):
+            name = type(self).__name__
+            raise TypeError(f"{taken}metricboost.{name} is for tables in memory.")
 
     def _refuse_what_needs_all_columns(self: Any) -> None:
         if self.start_share not in ("auto", 0, 0.0):
@@ -195,19 +200,23 @@ class _Distributed:
         return crossfit
 
     def _client(self: Any) -> Client:
-        if self.client is not None:
-            if not isinstance(self.client, Client):
-                raise TypeError(
-                    f"client is a {type(self.client).__name__}: pass a distributed.Client."
-                )
-            return self.client
-        try:
-            return get_client()
-        except ValueError as error:
-            raise ValueError(
-                "There is no cluster to fit on: pass client=distributed.Client(...), or make one "
-                "before."
-            ) from error
+        client = self.client
+        if client is None:
+            try:
+                client = get_client()
+            except ValueError as error:
+                raise ValueError(
+                    "There is no cluster to fit on: pass client=distributed.Client(...), or make "
+                    "one before."
+                ) from error
+        if not isinstance(client, Client):
+            raise TypeError(f"client is a {type(client).__name__}: pass a distributed.Client.")
+        if client.asynchronous:
+            raise TypeError(
+                "client is asynchronous, and a fit waits for its results: pass a Client without "
+                "asynchronous=True."
+            )
+        return client
 
     def to_local(self: Any) -> Any:
         """The plain model, with nothing of the cluster in it."""
@@ -242,6 +251,13 @@ class _Distributed:
         if is_dask_collection(X):
             return self._by_partitions(X, "transform", False)
         return super().transform(X)  # type: ignore[misc]
+
+    def _embedded(self: Any, X: Any) -> Any:
+        return super()._embedded(_in_memory(X))  # type: ignore[misc]
+
+    def staged_transform(self: Any, X: Any) -> Any:
+        """The embedding after each accepted step of the fits, before pruning."""
+        return super().staged_transform(_in_memory(X))  # type: ignore[misc]
 
     def __sklearn_clone__(self: Any) -> Any:
         """The same parameters and the same client, which cannot be copied."""
@@ -293,7 +309,19 @@ def _here(given: Any, client: Client) -> Any:
     """Labels or weights, in memory."""
     if given is None or isinstance(given, Number):
         return given
+    if isinstance(given, Future):
+        return np.asarray(given.result())
     return np.asarray(compute(given, scheduler=client)[0])
+
+
+def _in_memory(X: Any) -> Any:
+    """X, which is no dask collection: it would come to the client as a whole, unasked."""
+    if is_dask_collection(X):
+        raise TypeError(
+            "This method takes tables in memory: call X.compute() first, or use transform, predict "
+            "or predict_proba, which take dask collections."
+        )
+    return X
 
 
 def _one_row(model: Any, X: Any) -> Any:
@@ -380,6 +408,14 @@ class SDistClassifier(_Distributed, LocalSDistClassifier):
         if is_dask_collection(X):
             return self._by_partitions(X, "predict_proba", False)
         return super().predict_proba(X)
+
+    def explain(self, X: Any = None, n_neighbors: int = 3) -> Any:
+        """What was learned or, for given rows, why they are classified as they are."""
+        return super().explain(_in_memory(X), n_neighbors)
+
+    def report(self, X: Any = None, y: Any = None, title: str | None = None) -> Any:
+        """A self-contained page about the model and how it does on some rows."""
+        return super().report(_in_memory(X), _in_memory(y), title)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of rows that are classified correctly."""
