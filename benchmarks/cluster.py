@@ -30,7 +30,7 @@ import numpy as np
 from distributed import Client, LocalCluster, get_task_stream
 
 from metricboost.dask import SDist
-from metricboost.dask._estimators import OF_A_STEP
+from metricboost.dask._estimators import COUNTS, bytes_of_a_step
 
 PARTITIONS = 16
 
@@ -146,10 +146,10 @@ def fit(
         with watched as stream:
             model.fit(X, y)
         seconds, exchanged = time.perf_counter() - start, model.exchanged_[0]
-        step = sum(exchanged.get(name, 0) for name in OF_A_STEP) / attempts
+        step = bytes_of_a_step(exchanged)
         path = model.path_
         recalls = np.round(path["recall"][path["refreshed"]], 3).tolist()
-        own = {name: round(size / 1e6, 1) for name, size in exchanged.items()}
+        own = {name: round(size / 1e6, 1) for name, size in exchanged.items() if name not in COUNTS}
         halo = exchanged["halo rows"]
         print(f"{n} x {p}, {workers} workers{', one killed' if kill else ''}: {seconds:.0f} s")
         used = len({column for term in model.metric_.columns for column in term})
@@ -158,7 +158,7 @@ def fit(
             f"{megabytes() - before:.0f} MB more, at most {most_megabytes() - before:.0f}"
         )
         print(f"  {step / 1e6:.1f} MB between workers a step, {halo} rows in halos; in all, MB:")
-        print("   ", {name: size for name, size in own.items() if name != "halo rows"})
+        print("   ", own)
         print(f"  {model.best_iter_} steps accepted, {len(recalls)} refreshes of "
               f"recall {recalls}; {len(model.metric_.columns)} terms; "
               f"loss {path['loss'][-1]:.8g}", flush=True)  # fmt: skip

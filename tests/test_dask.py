@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import os
 import pickle
 import signal
 import subprocess
 import sys
+import time
+import weakref
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 
 import metricboost
@@ -22,14 +28,18 @@ from metricboost.datasets import fetch_madelon, make_double_ring, make_xor
 from metricboost.engines import get_engine
 
 distributed = pytest.importorskip("distributed")
+dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 from metricboost.dask import SDist, SDistClassifier  # noqa: E402
+from metricboost.dask import _estimators as dask_estimators  # noqa: E402
 from metricboost.dask import _rows as dask_rows  # noqa: E402
 from metricboost.dask import _samples as dask_samples  # noqa: E402
+from metricboost.dask._estimators import COUNTS, bytes_of_a_step  # noqa: E402
 from metricboost.dask._learn import learn_distributed  # noqa: E402
 from metricboost.dask._shards import Shard  # noqa: E402
 from metricboost.dask._table import Partitions  # noqa: E402
+from metricboost.dask._tasks import Tasks  # noqa: E402
 
 Array = npt.NDArray[Any]
 
@@ -178,6 +188,103 @@ def test_a_worker_that_dies_costs_nothing_but_time(client: Any) -> None:
     assert np.allclose(*weights, rtol=1e-9, atol=0)
 
 
+def slept_at(seconds: float, _: Any) -> str:
+    time.sleep(seconds)
+    return str(distributed.get_worker().address)
+
+
+def test_idle_workers_steal_no_task_from_its_home(client: Any) -> None:
+    """Else the rows that it is about would travel; from a worker that is gone it does go."""
+    home = sorted(client.scheduler_info(n_workers=-1)["workers"])[0]
+    tasks = Tasks(client)
+    rows = tasks.submit(np.zeros, 10, at=home)
+    slow = [tasks.submit(slept_at, 0.15, rows, at=home) for _ in range(10)]
+    assert set(tasks.results(slow)) == {home}
+    assert tasks.homes([rows]) == [home]
+    gone = "tcp://127.0.0.1:1"
+    assert tasks.results([tasks.submit(slept_at, 0.0, rows, at=gone)]) != [gone]
+    tasks.close()
+    plugins = client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.plugins))
+    assert tasks.name not in plugins
+
+
+def received_keys(dask_worker: Any) -> dict[str, int]:
+    """Bytes from other workers by task, and none from now on."""
+    sizes: dict[str, int] = {}
+    for entry in dask_worker.transfer_incoming_log:
+        for key, size in entry["keys"].items():
+            name = str(key).split("-")[0]
+            sizes[name] = sizes.get(name, 0) + size
+    dask_worker.transfer_incoming_log.clear()
+    return sizes
+
+
+@pytest.mark.parametrize("panels", [False, True])
+def test_what_travels_is_counted(client: Any, panels: bool) -> None:
+    """Neither partitions nor shards nor graphs do, and no more than is said."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 30))
+    y = (X[:, 0] * X[:, 1] > 0).astype(int)
+    given = {"max_iter": 4, "n_averaged": 1, "random_state": 0, "oob_gate": None}
+    mode = {"max_features": 8} if panels else {"max_degree": 1, "refresh_every": 2}
+    client.run(received_keys)
+    model = SDist(client=client, **given, **mode).fit(da.from_array(X, chunks=(250, 30)), y)
+    received: dict[str, int] = {}
+    for sizes in client.run(received_keys).values():
+        received = {name: received.get(name, 0) + sizes.get(name, 0) for name in received | sizes}
+    stay = {"numbers_of", "make_shard", "some_rows", "make_graph", "weigh_edges", "array"}
+    assert not stay & set(received)
+    counted = sum(size for name, size in model.exchanged_[0].items() if name not in COUNTS)
+    assert counted == pytest.approx(sum(received.values()), rel=0.1)
+
+
+def test_a_fit_that_is_complete_already(client: Any, tmp_path: Any, capfd: Any) -> None:
+    """Nothing is searched for and nothing travels again; the figure a step is of this run."""
+    X, y = make_xor(80, 5, informative=2, random_state=0)[:2]
+    dX = da.from_array(X, chunks=(40, 5))
+    given = {"max_iter": 3, "n_averaged": 1, "random_state": 0, "oob_gate": None}
+    model = SDist(client=client, checkpoint=tmp_path, **given)
+    first = model.fit(dX, y).metric_.matrix()
+    assert model.exchanged_[0]["attempts"] == 3
+    again = SDist(client=client, checkpoint=tmp_path, verbose=1, **given).fit(dX, y)
+    assert np.allclose(again.metric_.matrix(), first, rtol=1e-9)
+    assert again.exchanged_[0]["attempts"] == 0
+    assert "fit 1: 0.00 MB between workers a step" in capfd.readouterr().err
+    assert bytes_of_a_step({"line": 600, "steps again": 10**6, "attempts": 3}) == 200
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_workers_are_free_after_a_fit(
+    client: Any, monkeypatch: pytest.MonkeyPatch, fails: bool
+) -> None:
+    """And between its folds: nothing waits for the client to look for cycles."""
+    X, y = make_xor(80, 5, informative=2, random_state=0)[:2]
+    fits: list[Any] = []
+
+    def watched(*args: Any) -> Any:
+        assert not any(rows() for rows in fits)
+        return learn_distributed(*args)
+
+    def begin(rows: Any, *args: Any) -> None:
+        fits.append(weakref.ref(rows))
+        began(rows, *args)
+
+    began = dask_rows.DaskRows.begin
+    monkeypatch.setattr(dask_rows.DaskRows, "begin", begin)
+    monkeypatch.setattr("metricboost.dask._estimators.learn_distributed", watched)
+    if fails:
+        monkeypatch.setattr(dask_rows.DaskRows, "take", lambda *_: 1 / 0)
+    model = SDist(client=client, max_iter=2, n_averaged=2, random_state=0, oob_gate=None)
+    gc.disable()
+    try:
+        with pytest.raises(ZeroDivisionError) if fails else nullcontext():
+            model.fit(da.from_array(X, chunks=(40, 5)), y)
+        assert fits
+        assert not any(rows() for rows in fits)
+    finally:
+        gc.enable()
+
+
 def test_what_cannot_be_done_is_said(client: Any) -> None:
     X, y = make_xor(60, 4, random_state=0)[:2]
     dX, dy = da.from_array(X, chunks=(30, 4)), da.from_array(y, chunks=30)
@@ -208,6 +315,40 @@ def test_what_cannot_be_done_is_said(client: Any) -> None:
         SDist(client=client).fit(dX[:, 0], dy)
     with pytest.raises(TypeError, match=r"pass a distributed\.Client"):
         SDist(client="tcp://somewhere").fit(dX, dy)
+    for lazy in (dask.delayed(X), client.scatter(X)):
+        with pytest.raises(TypeError, match=rf"not {type(lazy).__name__}: .*array\.from_delayed"):
+            SDist(client=client).fit(lazy, y)
+
+
+def test_a_client_that_does_not_wait_is_refused(client: Any) -> None:
+    X, y = make_xor(60, 4, random_state=0)[:2]
+
+    async def fit() -> None:
+        address = client.scheduler.address
+        async with distributed.Client(address, asynchronous=True) as waits_for_nothing:
+            SDist(client=waits_for_nothing).fit(da.from_array(X, chunks=(30, 4)), y)
+
+    with pytest.raises(TypeError, match="client is asynchronous"):
+        asyncio.run(fit())
+
+
+def test_tables_on_the_cluster_are_not_pulled_to_the_client(client: Any) -> None:
+    """Labels as a future are; what a method that is not lazy would pull is refused."""
+    X, y = make_xor(80, 4, informative=2, random_state=0)[:2]
+    dX = da.from_array(X, chunks=(40, 4))
+    model = SDistClassifier(client=client, max_iter=2, n_averaged=1, random_state=0)
+    model.fit(dX, client.scatter(y))
+    for call in (
+        model.decision_function, model.kneighbors, model.explain, model.report,
+        lambda rows: model.report(X, rows[:, 0]), lambda rows: next(model.staged_predict(rows)),
+        lambda rows: next(model.staged_transform(rows)),
+    ):  # fmt: skip
+        with pytest.raises(TypeError, match=r"call X\.compute\(\) first"):
+            call(dX)
+    expected = model.predict_log_proba(X)
+    assert np.allclose(model.predict_log_proba(dX).compute(), expected)
+    assert model.decision_function(X).shape == (80,)
+    assert model.explain(X[:1])
 
 
 def test_columns_that_are_no_numbers_are_named(client: Any) -> None:
@@ -296,6 +437,28 @@ def test_predictions_of_any_collection(client: Any) -> None:
     transformer = SDist(client=client, max_iter=4, n_averaged=1, random_state=0).fit(dX, y)
     transformer.set_output(transform="pandas")
     assert transformer.transform(dX).compute().shape == (120, transformer.metric_.rank)
+
+
+def test_predictions_of_sparse_blocks(client: Any) -> None:
+    X, y = make_xor(120, 6, informative=2, random_state=0)[:2]
+    X = np.where(np.abs(X) > 0.3, X, 0.0)
+    blocks = da.from_array(X, chunks=(40, 6)).map_blocks(sparse.csr_matrix)
+    model = SDistClassifier(client=client, max_iter=2, n_averaged=1, random_state=0).fit(blocks, y)
+    assert np.array_equal(model.predict(blocks).compute(), model.predict(X))
+
+
+def test_predictions_have_the_threads_of_the_worker(
+    client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not those of the machine, of which each worker has a part."""
+    X, y = make_xor(120, 6, informative=2, random_state=0)[:2]
+    model = SDistClassifier(client=client, max_iter=2, n_averaged=1, n_jobs=7, random_state=0)
+    model.fit(da.from_array(X, chunks=(40, 6)), y)
+    monkeypatch.setattr(dask_estimators, "worker_threads", lambda: 3)
+    here = dask_estimators._as_here(model.to_local())
+    assert (here._engine().threads, here._readout._engine.threads) == (3, 3)
+    assert model.to_local()._readout._engine.threads == 7
+    assert np.array_equal(here.predict(X), model.predict(X))
 
 
 def test_without_dask_the_extra_is_named() -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import inspect
 import sys
+from copy import copy
 from dataclasses import dataclass
 from numbers import Number
 from typing import Any
 
 import numpy as np
 from dask.base import compute, is_dask_collection
-from distributed import Client, get_client
+from dask.delayed import Delayed
+from distributed import Client, Future, get_client
 from sklearn.base import clone
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
@@ -42,10 +44,13 @@ from ..selection.crossfit import (
     split_rows,
 )
 from ._learn import learn_distributed
+from ._shards import worker_threads
 from ._table import Partitions
 
 #: What travels in every step; the rest does so at refreshes.
 OF_A_STEP = ("weights", "power iterations", "panel", "gate", "line")
+#: What ``exchanged_`` has beside bytes.
+COUNTS = ("halo rows", "attempts")
 
 
 @dataclass(frozen=True)
@@ -64,14 +69,13 @@ class _Distributed:
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Learn the metric from a dask array or dataframe."""
-        if not (is_dask_collection(X) and hasattr(X, "ndim")):
-            raise TypeError(
-                f"metricboost.dask takes dask arrays and dataframes, not {type(X).__name__}: "
-                f"metricboost.{type(self).__name__} is for tables in memory."
-            )
+        self._refuse_no_table(X)
+        self._partitions: Partitions | None = None
         try:
             return super().fit(X, y, sample_weight)  # type: ignore[misc]
         finally:
+            if self._partitions is not None:
+                self._partitions.tasks.close()
             self._partitions = None  # the workers need not keep the table
 
     def _prepared(self: Any, X: Any, y: Any, sample_weight: Any) -> Table:
@@ -94,6 +98,14 @@ class _Distributed:
         self._training_rows = rows
         shape = len(rows), self._partitions.n_columns
         return Table(_Elsewhere(shape), labels, weight, None, rows, n, y)
+
+    def _refuse_no_table(self, X: Any) -> None:
+        taken = f"metricboost.dask takes dask arrays and dataframes, not {type(X).__name__}: "
+        if isinstance(X, (Delayed, Future)):
+            raise TypeError(f"{taken}make one with dask.array.from_delayed.")
+        if not (is_dask_collection(X) and hasattr(X, "ndim")):
+            name = type(self).__name__
+            raise TypeError(f"{taken}metricboost.{name} is for tables in memory.")
 
     def _refuse_what_needs_all_columns(self: Any) -> None:
         if self.start_share not in ("auto", 0, 0.0):
@@ -134,7 +146,7 @@ class _Distributed:
                 self.exchanged_.append(exchanged)
         if line is not None:
             line.close([fit.path for fit in fits])
-            self._say_what_travelled(fits)
+            self._say_what_travelled()
         return self._with_columns(table, options, fits, split, engine)
 
     def _varies(self: Any, kept: Index, options: LearningOptions) -> bool:
@@ -142,13 +154,13 @@ class _Distributed:
         scaling = self._partitions.scaling(kept, options.standardize, options.clip)
         return len(scaling.kept) > 0
 
-    def _say_what_travelled(self: Any, fits: list[Learned]) -> None:
-        for number, (fit, exchanged) in enumerate(zip(fits, self.exchanged_), 1):
-            step = sum(exchanged.get(name, 0) for name in OF_A_STEP) / fit.path.n_attempts
-            rest = sum(n for name, n in exchanged.items() if name not in (*OF_A_STEP, "halo rows"))
+    def _say_what_travelled(self: Any) -> None:
+        for number, exchanged in enumerate(self.exchanged_, 1):
+            known = (*OF_A_STEP, *COUNTS)
+            rest = sum(n for name, n in exchanged.items() if name not in known)
             sys.stderr.write(
-                f"fit {number}: {step / 1e6:.2f} MB between workers a step, {rest / 1e6:.2f} MB "
-                f"for neighbours; {exchanged['halo rows']} rows in halos\n"
+                f"fit {number}: {bytes_of_a_step(exchanged) / 1e6:.2f} MB between workers a step, "
+                f"{rest / 1e6:.2f} MB for neighbours; {exchanged['halo rows']} rows in halos\n"
             )
 
     def _with_columns(
@@ -180,19 +192,23 @@ class _Distributed:
         return crossfit
 
     def _client(self: Any) -> Client:
-        if self.client is not None:
-            if not isinstance(self.client, Client):
-                raise TypeError(
-                    f"client is a {type(self.client).__name__}: pass a distributed.Client."
-                )
-            return self.client
-        try:
-            return get_client()
-        except ValueError as error:
-            raise ValueError(
-                "There is no cluster to fit on: pass client=distributed.Client(...), or make one "
-                "before."
-            ) from error
+        client = self.client
+        if client is None:
+            try:
+                client = get_client()
+            except ValueError as error:
+                raise ValueError(
+                    "There is no cluster to fit on: pass client=distributed.Client(...), or make "
+                    "one before."
+                ) from error
+        if not isinstance(client, Client):
+            raise TypeError(f"client is a {type(client).__name__}: pass a distributed.Client.")
+        if client.asynchronous:
+            raise TypeError(
+                "client is asynchronous, and a fit waits for its results: pass a Client without "
+                "asynchronous=True."
+            )
+        return client
 
     def to_local(self: Any) -> Any:
         """The plain model, with nothing of the cluster in it."""
@@ -228,6 +244,13 @@ class _Distributed:
             return self._by_partitions(X, "transform", False)
         return super().transform(X)  # type: ignore[misc]
 
+    def _embedded(self: Any, X: Any) -> Any:
+        return super()._embedded(_in_memory(X))  # type: ignore[misc]
+
+    def staged_transform(self: Any, X: Any) -> Any:
+        """The embedding after each accepted step of the fits, before pruning."""
+        return super().staged_transform(_in_memory(X))  # type: ignore[misc]
+
     def __sklearn_clone__(self: Any) -> Any:
         """The same parameters and the same client, which cannot be copied."""
         parameters = self.get_params(deep=False)
@@ -252,14 +275,45 @@ class _Method:
     nothing: Any
 
     def __call__(self, part: Any) -> Any:
-        return getattr(self.model, self.name)(part) if len(part) else self.nothing
+        if not part.shape[0]:  # a sparse block has no len
+            return self.nothing
+        return getattr(_as_here(self.model), self.name)(part)
+
+
+def _as_here(model: Any) -> Any:
+    """The model, with as many threads as the worker has where this is one."""
+    allowed = worker_threads()
+    if allowed is None:
+        return model
+    model = copy(model)  # other tasks of the worker may share it
+    model.n_jobs = allowed
+    if hasattr(model, "_readout"):
+        model._readout = model._readout.with_engine(model._engine())
+    return model
+
+
+def bytes_of_a_step(exchanged: dict[str, int]) -> float:
+    """Between workers, over the attempts of this run: those of a checkpoint sent nothing."""
+    return sum(exchanged.get(name, 0) for name in OF_A_STEP) / max(exchanged["attempts"], 1)
 
 
 def _here(given: Any, client: Client) -> Any:
     """Labels or weights, in memory."""
     if given is None or isinstance(given, Number):
         return given
+    if isinstance(given, Future):
+        return np.asarray(given.result())
     return np.asarray(compute(given, scheduler=client)[0])
+
+
+def _in_memory(X: Any) -> Any:
+    """X, which is no dask collection: it would come to the client as a whole, unasked."""
+    if is_dask_collection(X):
+        raise TypeError(
+            "This method takes tables in memory: call X.compute() first, or use transform, predict "
+            "or predict_proba, which take dask collections."
+        )
+    return X
 
 
 def _one_row(model: Any, X: Any) -> Any:
@@ -306,7 +360,8 @@ class SDist(_Distributed, LocalSDist):
     Attributes
     ----------
     exchanged_ : list of dict
-        For every fit the bytes that travelled between workers, by what for, and the rows in halos.
+        For every fit the bytes that travelled between workers, by what for, and the rows in halos;
+        and the attempts of this run, without those of a checkpoint.
 
     All others are those of ``metricboost.SDist``.
     """
@@ -345,6 +400,14 @@ class SDistClassifier(_Distributed, LocalSDistClassifier):
         if is_dask_collection(X):
             return self._by_partitions(X, "predict_proba", False)
         return super().predict_proba(X)
+
+    def explain(self, X: Any = None, n_neighbors: int = 3) -> Any:
+        """What was learned or, for given rows, why they are classified as they are."""
+        return super().explain(_in_memory(X), n_neighbors)
+
+    def report(self, X: Any = None, y: Any = None, title: str | None = None) -> Any:
+        """A self-contained page about the model and how it does on some rows."""
+        return super().report(_in_memory(X), _in_memory(y), title)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of rows that are classified correctly."""

@@ -55,7 +55,8 @@ def learn_distributed(
         candidates.add_useful(screening.pairs)
     path = kept_boost(file, candidates, labels, weight, start, options.boosting, watch)
     learned = finished(path, candidates, scaling, screening, replace(options, prune=None))
-    return learned, {**rows.exchanged, "halo rows": rows.halo_rows}
+    counts = {"halo rows": rows.halo_rows, "attempts": rows.attempts}
+    return learned, {**rows.exchanged, **counts}
 
 
 def _screened(rows: DaskRows, labels: Index, options: LearningOptions) -> Screening:

@@ -8,7 +8,6 @@ on a worker is the result of a task on results of tasks, so what a lost worker h
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -19,8 +18,8 @@ from ..engines.base import CONSTANT, NeighborLists
 from ..engines.rows import Line, Terms, TrainingRows
 from . import _shards
 from ._samples import Diagonal, sampled
+from ._tasks import Future, Tasks
 
-Future = Any
 #: Of more rows the plain neighbours, before anything is learned, are among so many of them.
 PLAIN_ROWS, PLAIN_SAMPLE = 2**15, 2**13
 #: Of more rows the diagonal, which says where the power method starts, is of a sample.
@@ -30,65 +29,78 @@ NARROW_ROWS = 2**15
 
 
 class DaskRows(TrainingRows):
-    """Over shards, futures on workers; ``numbers`` are the rows of each shard, in its order."""
+    """Over shards, futures on workers; ``numbers`` are the rows of each shard, in its order.
+
+    All that is about a shard is done at its home, the worker that has it.
+    """
 
     def __init__(
-        self, client: Any, shards: Sequence[Future], numbers: Sequence[Index], n_columns: int,
-        n_plain: int, name: str, centred: bool,
+        self, tasks: Tasks, shards: Sequence[Future], numbers: Sequence[Index],
+        homes: Sequence[str | None], n_columns: int, n_plain: int, centred: bool,
     ) -> None:  # fmt: skip
-        self._client, self.shards, self.numbers = client, list(shards), list(numbers)
+        self._tasks, self.shards, self.numbers = tasks, list(shards), list(numbers)
+        self.homes = list(homes)
         self.n_columns, self.n_plain = n_columns, n_plain
         self.n_rows = sum(len(rows) for rows in numbers)
-        self._name, self._count = name, count()
-        owner = np.empty(self.n_rows, dtype=np.int16)
-        local = np.empty(self.n_rows, dtype=np.int32)
-        for shard, rows in enumerate(numbers):
-            owner[rows] = shard
-            local[rows] = np.arange(len(rows))
-        self._owner, self._local = self._given(owner), self._given(local)
-        #: Bytes that travelled between workers, by what for; and since when a step began.
+        #: Bytes that travelled between workers, by what for; and the attempts that they were for.
         self.exchanged: dict[str, int] = {}
+        self.attempts = 0
+        #: Rows that live elsewhere, over all shards: what travels of every value a row.
+        self.halo_rows = 0
         self._rows_of = self.each(_shards.given, list(self.numbers))
+        self._say_who_owns_what()
         self.narrow = np.float32 if self.n_rows >= NARROW_ROWS else np.float64
         # Columns taken as given are centred on their way: far from zero, sums would cancel.
         means = np.zeros(n_columns) if centred else self._column_means()
         self._means = np.append(means, 0.0)
 
+    def _say_who_owns_what(self) -> None:
+        owner = np.empty(self.n_rows, dtype=np.int16)
+        local = np.empty(self.n_rows, dtype=np.int32)
+        for shard, rows in enumerate(self.numbers):
+            owner[rows] = shard
+            local[rows] = np.arange(len(rows))
+        self._owner, self._local = self._everywhere(owner), self._everywhere(local)
+
     # --- tasks
 
-    def submit(self, task: Callable[..., Any], *args: Any, at: str | None = None) -> Future:
-        """A task, which runs where most of what it needs is, or at a worker while it lives."""
-        key = f"{task.__name__}-{self._name}-{next(self._count)}"
-        if at is None:
-            return self._client.submit(task, *args, key=key, pure=False)
-        return self._client.submit(
-            task, *args, key=key, pure=False, workers=[at], allow_other_workers=True
-        )
-
-    def _given(self, value: Any) -> Future:
-        """Something that the client knows: a task too, for what is scattered can be lost."""
-        return self.submit(_shards.given, value)
+    def submit(self, task: Callable[..., Any], *args: Any, shard: int) -> Future:
+        """A task at the home of a shard."""
+        return self._tasks.submit(task, *args, at=self.homes[shard])
 
     def each(self, task: Callable[..., Any], *args: Any) -> list[Future]:
         """A task for every shard; lists of as many things as shards give each its own."""
         each = [arg if isinstance(arg, list) else [arg] * len(self.shards) for arg in args]
-        return [self.submit(task, *own) for own in zip(*each)]
+        return [self.submit(task, *own, shard=s) for s, own in enumerate(zip(*each))]
 
     def results(self, futures: list[Future]) -> list[Any]:
-        results: list[Any] = self._client.gather(futures)
-        return results
+        return self._tasks.results(futures)
+
+    def _everywhere(self, values: npt.NDArray[Any]) -> list[Future]:
+        """Something that the client knows, at every home.
+
+        A task too, for what is scattered can be lost; the client sends it once, to one of them.
+        """
+        first = self.submit(_shards.given, values, shard=0)
+        self.add("row numbers", values.nbytes * (len(self.shards) - 1))
+        return self.each(_shards.given, first)
+
+    def _find_homes(self) -> None:
+        """Again: what was lost has been made anew elsewhere."""
+        found = self._tasks.homes(self.shards)
+        self.homes = [now or before for now, before in zip(found, self.homes)]
 
     def add(self, what: str, n_bytes: int) -> None:
         self.exchanged[what] = self.exchanged.get(what, 0) + int(n_bytes)
 
     def _halo(self, what: str, values: list[Future], row_bytes: int) -> list[list[Future]]:
         """What every shard needs of the others, of one value a row."""
-        self.add(what, self._halo_rows * row_bytes)
+        self.add(what, self.halo_rows * row_bytes)
         return [
             [
                 values[t]
                 if needed is None
-                else self.submit(_shards.send, values[t], needed, at=self._homes[t])
+                else self.submit(_shards.send, values[t], needed, shard=t)
                 for t, needed in halo.items()
             ]
             for halo in self._halos
@@ -101,7 +113,7 @@ class DaskRows(TrainingRows):
         halos = self._halo(what, values, row_bytes)
         each = [arg if isinstance(arg, list) else [arg] * len(self.shards) for arg in args]
         return [
-            self.submit(task, *own, values[s], *halos[s])
+            self.submit(task, *own, values[s], *halos[s], shard=s)
             for s, own in enumerate(zip(*each) if each else [()] * len(self.shards))
         ]
 
@@ -133,7 +145,7 @@ class DaskRows(TrainingRows):
     # --- where the rows lie
 
     def begin(self, labels: Index, sample_weight: Float) -> None:
-        self._labels = self._given(labels.astype(np.int16))
+        self._labels = self._everywhere(labels.astype(np.int16))
         self._codes = labels
         self._sample_weight = self.each(
             _shards.given, [sample_weight[rows] for rows in self.numbers]
@@ -153,7 +165,8 @@ class DaskRows(TrainingRows):
     def _places(self) -> list[Future]:
         """The embedding of every shard, in one piece."""
         if len(self._widths) > 1:
-            self._embedding = [[self.submit(_shards.together, own)] for own in self._embedding]
+            together = self.each(_shards.together, self._embedding)
+            self._embedding = [[z] for z in together]
             self._widths = [sum(self._widths)]
         return [own[0] for own in self._embedding]
 
@@ -169,25 +182,34 @@ class DaskRows(TrainingRows):
         self._embedding, self._widths = [[z] for z in turned], [vectors.shape[1]]
 
     def _find_neighbors(self, lists: NeighborLists, approximate: bool) -> float:
-        found = self._searched(lists, approximate) if self._rank() else self._plain(lists)
+        self._find_homes()
+        places = self._all_places() if self._rank() else None
+        found = self._searched(places, lists, approximate) if places else self._plain(lists)
         rows = self.each(_first, found)
         recalls = self.results(self.each(_second, found))
         self._connect(rows, lists)
-        places = self._places() if self._rank() else self._nowhere()
-        self._margins = self._across(
-            "embedding", _shards.margins, places, 8 * self._rank(), self._graphs
+        self._margins = (
+            self.each(_shards.margins_among, places, rows, self._rows_of, lists)
+            if places
+            else self.each(np.zeros, [len(own) for own in self.numbers])
         )
         self._diagonal = Diagonal(self, rows, lists)
         return float(np.average(recalls, weights=[len(rows) for rows in self.numbers]))
 
-    def _searched(self, lists: NeighborLists, approximate: bool) -> list[Future]:
-        """The embedding of all rows goes to every worker."""
-        place = self._client.submit(
-            _shards.whole, self._rows_of, self._places(), self.n_rows,
-            key=f"whole-{self._name}-{next(self._count)}", pure=False,
-        )  # fmt: skip
+    def _all_places(self) -> list[Future]:
+        """The embedding of all rows, at every home.
+
+        Results of their own travel, and go when all have come: of what stays at home there are no
+        copies elsewhere, which might outlive it.
+        """
+        sent = self.each(_shards.given, self._places())
         self.add("search", 8 * self._rank() * self.n_rows * (len(self.shards) - 1))
-        return self.each(_shards.search, place, self._rows_of, self._labels, lists, approximate)
+        return self.each(_shards.whole, [sent] * len(self.shards), self._owner, self._local)
+
+    def _searched(
+        self, places: list[Future], lists: NeighborLists, approximate: bool
+    ) -> list[Future]:
+        return self.each(_shards.search, places, self._rows_of, self._labels, lists, approximate)
 
     def _plain(self, lists: NeighborLists) -> list[Future]:
         """In all columns: among all rows, or a sample of many, which goes to every worker."""
@@ -198,33 +220,25 @@ class DaskRows(TrainingRows):
         )
         references = self.each(_shards.plain_rows, self.shards, self.n_plain, sample)
         n_references = self.n_rows if sample is None else len(sample)
-        self.add("first search", n_references * self.n_plain * 8 * (len(self.shards) - 1))
-        return [
-            self.submit(_shards.search_plain, shard, self.n_plain, references, self._labels, lists)
-            for shard in self.shards
-        ]
-
-    def _nowhere(self) -> list[Future]:
-        return [self.submit(np.empty, (len(rows), 0)) for rows in self.numbers]
+        n, row_bytes = len(self.shards), 8 * (self.n_plain + 1)
+        self.add("first search", n_references * row_bytes * (n - 1))
+        return self.each(
+            _shards.search_plain, self.shards, self.n_plain, [references] * n, self._labels, lists
+        )
 
     def _connect(self, found: list[Future], lists: NeighborLists) -> None:
         """Every edge also goes to the shard that it ends in."""
-        n = len(self.shards)
-        self._graphs = []
-        for t in range(n):
-            incoming = [
-                self.submit(_shards.ends_in, found[s], self._rows_of[s], self._owner, t, lists)
-                for s in range(n)
-            ]
-            own = found[t], self._rows_of[t]
-            where = self._owner, self._local
-            self._graphs.append(self.submit(_shards.make_graph, t, *own, incoming, *where, lists))
-        self.add("edges", self.n_rows * lists.width * 16 * (n - 1) // n)
-        held = self._client.who_has(self.shards)
-        self._homes = [next(iter(held.get(shard.key) or ()), None) for shard in self.shards]
-        sizes = self.results(self.each(_shards.halo_sizes, self._graphs))
-        #: Rows that live elsewhere, over all shards: what travels of every value a row.
-        self._halo_rows = int(np.sum(sizes))
+        shards = list(range(len(self.shards)))
+        leaving = [
+            self.each(_shards.ends_in, found, self._rows_of, self._owner, t, lists) for t in shards
+        ]
+        self._graphs = self.each(
+            _shards.make_graph, shards, found, self._rows_of, leaving, self._owner, self._local,
+            lists,
+        )  # fmt: skip
+        sizes, entering = zip(*self.results(self.each(_shards.halo_sizes, self._graphs)))
+        self.halo_rows = int(np.sum(sizes))
+        self.add("edges", sum(entering) * _shards.EDGE_BYTES)
         self._halos = [
             {t: self._picked(s, t, size) for t, size in enumerate(own) if size}
             for s, own in enumerate(sizes)
@@ -234,15 +248,13 @@ class DaskRows(TrainingRows):
         """The rows that a shard needs of another; None for all."""
         if size == len(self.numbers[other]):
             return None
-        return self.submit(_shards.halo_in, self._graphs[shard], other)
-
-    @property
-    def halo_rows(self) -> int:
-        return self._halo_rows
+        self.add("edges", 4 * size)
+        return self.submit(_shards.halo_in, self._graphs[shard], other, shard=shard)
 
     # --- a step
 
     def weigh(self, in_bag: npt.NDArray[np.bool_]) -> None:
+        self.attempts += 1
         least = min(self.results(self.each(_shards.smallest, self._margins)))
         bits = [np.packbits(in_bag[rows]) for rows in self.numbers]
         self._weights = self.each(_shards.weights, self._margins, self._sample_weight, least, bits)
@@ -268,7 +280,7 @@ class DaskRows(TrainingRows):
         return self.n_rows > MARGIN_ROWS
 
     def diagonal(self, terms: Terms) -> Float:
-        return self._diagonal.of(terms, self._weights)
+        return self._diagonal.of(self, terms, self._weights)
 
     def image(self, terms: Terms, vectors: Float, over: Terms) -> Float:
         z = self._projected(terms, vectors, self.narrow)
@@ -299,8 +311,8 @@ class DaskRows(TrainingRows):
     def follow(self, terms: Terms, xi: Float, w: float, margins: bool) -> None:
         self._direction = self._projected(terms, xi[:, None], np.float64)
         if margins:
-            self._gain = self._across("line", _shards.margins, self._direction, 8, self._graphs)
-            self._margins = self.each(_shards.step, self._margins, self._gain, w)
+            gain = self._across("steps again", _shards.margins, self._direction, 8, self._graphs)
+            self._margins = self.each(_shards.step, self._margins, gain, w)
         self._append(self.each(_shards.scaled, self._direction, float(np.sqrt(w))), 1)
 
     def loss(self) -> float:

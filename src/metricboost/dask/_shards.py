@@ -28,17 +28,23 @@ BLOCK = 2**14
 #: Of a shard of which another needs more than this share, it gets all rows: that is one task less
 #: for every pair of shards and every exchange, of which a scheduler has to know.
 MUCH = 0.3
+#: An edge that goes to another shard: the numbers of two rows, and whether their classes differ.
+EDGE_BYTES = 9
+
+
+def worker_threads() -> int | None:
+    """Of the worker that runs this; None where none does."""
+    from distributed import get_worker
+
+    try:
+        return int(get_worker().state.nthreads)
+    except ValueError:
+        return None
 
 
 def engine() -> HostEngine:
     """As many threads as the worker has."""
-    from distributed import get_worker
-
-    try:
-        threads = get_worker().state.nthreads
-    except ValueError:  # not on a worker
-        threads = 1
-    made = get_engine("auto", threads)
+    made = get_engine("auto", worker_threads() or 1)
     assert isinstance(made, HostEngine)
     return made
 
@@ -135,11 +141,12 @@ def gram(z: Numbers) -> Float:
     return z.T @ z
 
 
-def whole(rows: list[Index], places: list[Numbers], n: int) -> Numbers:
+def whole(places: list[Numbers], owner: Rows, local: Rows) -> Numbers:
     """All rows in their order."""
-    out = np.empty((n, places[0].shape[1]))
-    for own, place in zip(rows, places):
-        out[own] = place
+    out = np.empty((len(owner), places[0].shape[1]))
+    for shard, place in enumerate(places):
+        rows = np.flatnonzero(owner == shard)
+        out[rows] = place[local[rows]]
     return out
 
 
@@ -175,10 +182,9 @@ def edge_weights(lists: NeighborLists) -> Float:
 
 
 def ends_in(found: Rows, own: Index, owner: Rows, shard: int, lists: NeighborLists) -> Any:
-    """The edges of some rows that end in a shard: (start, end, weight)."""
-    weight = edge_weights(lists)
+    """The edges of some rows that end in a shard: (start, end, to another class)."""
     i, j = np.nonzero(owner[found] == shard)
-    return own[i].astype(np.int32), found[i, j], weight[j]
+    return own[i].astype(np.int32), found[i, j], j >= lists.sizes[0]
 
 
 @dataclass(frozen=True)
@@ -204,7 +210,9 @@ def make_graph(
     lists: NeighborLists,
 ) -> Graph:  # fmt: skip
     """From the shard's own neighbours and the edges that end in it."""
-    starts, ends, weights = (np.concatenate(parts) for parts in zip(*incoming))
+    starts, ends, apart = (np.concatenate(parts) for parts in zip(*incoming))
+    weight = edge_weights(lists)
+    weights = np.where(apart, weight[-1], weight[0])
     needed = np.zeros(len(owner), dtype=bool)
     needed[found], needed[starts], needed[numbers] = True, True, False
     place, n_local, halo = np.empty(len(owner), dtype=np.int32), len(numbers), []
@@ -219,11 +227,13 @@ def make_graph(
         halo.append(local[chosen])
     shape = len(numbers), n_local
     ending = sparse.csr_matrix((weights, (local[ends], place[starts])), shape=shape)
-    return Graph(place[found], edge_weights(lists), ending, halo)
+    return Graph(place[found], weight, ending, halo)
 
 
-def halo_sizes(graph: Graph) -> list[int]:
-    return [len(rows) for rows in graph.halo]
+def halo_sizes(graph: Graph) -> tuple[list[int], int]:
+    """Rows of the halo, shard by shard, and edges that come from there."""
+    entering = np.count_nonzero(graph.incoming.indices >= len(graph.own))
+    return [len(rows) for rows in graph.halo], int(entering)
 
 
 def halo_in(graph: Graph, shard: int) -> Rows:
@@ -243,14 +253,20 @@ def received(own: Numbers, *halo: Numbers) -> Float:
 
 def margins(graph: Graph, own: Numbers, *halo: Numbers) -> Float:
     """``m_i`` under the embedding: mean squared distance to the other class less to the own."""
-    return _margins_of(graph.own, graph.weight, received(own, *halo))
+    z = received(own, *halo)
+    return _margins_of(graph.own, graph.weight, z, slice(len(own)))
 
 
-def _margins_of(lists: Rows, weight: Float, z: Float) -> Float:
-    total = np.zeros(len(lists))
+def margins_among(place: Numbers, found: Rows, own: Index, lists: NeighborLists) -> Float:
+    """``m_i`` of a shard's rows, where the embedding of all rows is at hand."""
+    return _margins_of(found, edge_weights(lists), place, own)
+
+
+def _margins_of(near: Rows, weight: Float, z: Float, own: Index | slice) -> Float:
+    total = np.zeros(len(near))
     for column in z.T:
         column = np.ascontiguousarray(column)
-        total += (column[: len(lists), None] - column[lists]) ** 2 @ weight
+        total += (column[own][:, None] - column[near]) ** 2 @ weight
     return total
 
 
@@ -262,13 +278,14 @@ def some_rows(shard: Shard, rows: Index) -> Shard:
     return Shard(np.ascontiguousarray(shard.Xt[:, rows]), shard.rows[rows])
 
 
-def column_margins(own: Rows, near: Rows, weight: Float, parts: list[Numbers]) -> Float:
-    """The margins in every column by itself, of the rows ``own`` with neighbours ``near``."""
+def column_margins(edges: tuple[Rows, Rows, Float], parts: list[Numbers]) -> Float:
+    """The margins in every column by itself, of some rows with their neighbours."""
+    own, near, weight = edges
     phi = np.concatenate(parts, dtype=np.float64)
     n, width = near.shape
     starts = np.arange(n + 1) * width
-    edges = sparse.csr_matrix((np.tile(weight, n), near.ravel(), starts), (n, len(phi)))
-    result: Float = edges @ (phi * phi) - 2 * phi[own] * (edges @ phi)
+    S = sparse.csr_matrix((np.tile(weight, n), near.ravel(), starts), (n, len(phi)))
+    result: Float = S @ (phi * phi) - 2 * phi[own] * (S @ phi)
     return result
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
+from distributed import wait
 from scipy import sparse
 
 from .._typing import Float, Index
@@ -18,15 +18,14 @@ from ..checkpoints import digest
 from ..estimators._validation import complain_of_columns, numbers_of, refuse_large
 from . import _shards
 from ._rows import DaskRows, pooled
-
-Future = Any
+from ._tasks import Future, Tasks
 
 
 @dataclass(frozen=True)
 class Partitions:
     """Futures of arrays, and the numbers of their rows."""
 
-    client: Any
+    tasks: Tasks
     futures: list[Future]
     rows: list[Index]
     n_columns: int
@@ -43,43 +42,54 @@ class Partitions:
         n_columns = int(X.shape[1]) if hasattr(X, "chunks") else len(X.columns)
         if not n_columns:
             raise ValueError("X has 0 columns: there is nothing to learn a distance from.")
-        delayed = np.ravel(X.to_delayed()).tolist()
-        parts = client.compute(delayed)
-        name = uuid4().hex[:8]
-        arrays = [
-            client.submit(numbers_of, part, key=f"rows-{name}-{i}", pure=False)
-            for i, part in enumerate(parts)
-        ]
-        kinds = client.gather([client.submit(_kind, part, pure=False) for part in arrays])
+        tasks = Tasks(client)
+        try:
+            return cls._computed(tasks, X, n_columns)
+        except BaseException:
+            tasks.close()
+            raise
+
+    @classmethod
+    def _computed(cls, tasks: Tasks, X: Any, n_columns: int) -> Partitions:
+        parts = tasks.client.compute(np.ravel(X.to_delayed()).tolist())
+        wait(parts)  # then it is known where each lies
+        homes = tasks.homes(parts)
+        arrays = [tasks.submit(numbers_of, part, at=at) for part, at in zip(parts, homes)]
+        kinds = tasks.results([tasks.submit(_kind, part, at=at) for part, at in zip(arrays, homes)])
         ends = np.cumsum([0, *(size for size, _ in kinds)])
         rows = [np.arange(a, b) for a, b in pairwise(ends)]
         full = [i for i, own in enumerate(rows) if len(own)]
         if ends[-1] < 2:
             raise ValueError(f"X has {ends[-1]} row(s), and a distance is between rows.")
         dtype = np.result_type(*(dtype for _, dtype in kinds))
-        return cls(client, [arrays[i] for i in full], [rows[i] for i in full], n_columns, dtype)
+        return cls(tasks, [arrays[i] for i in full], [rows[i] for i in full], n_columns, dtype)
 
     @property
     def n_rows(self) -> int:
         return sum(len(own) for own in self.rows)
 
-    def by_worker(self) -> list[list[int]]:
+    def by_worker(self) -> dict[str | None, list[int]]:
         """The numbers of the partitions that each worker has, in order of the first."""
-        where = self.client.who_has(self.futures)
-        groups: dict[str, list[int]] = defaultdict(list)
-        for number, future in enumerate(self.futures):
-            holders = sorted(where.get(future.key) or ("",))
-            groups[holders[0]].append(number)
-        return sorted(groups.values())
+        groups: dict[str | None, list[int]] = defaultdict(list)
+        for number, home in enumerate(self.tasks.homes(self.futures)):
+            groups[home].append(number)
+        return groups
+
+    def _each(self, task: Callable[..., Any]) -> list[Any]:
+        """The results of a task for every partition, which runs where that lies."""
+        homes = self.tasks.homes(self.futures)
+        return self.tasks.results(
+            [self.tasks.submit(task, part, at=at) for part, at in zip(self.futures, homes)]
+        )
 
     def check(self, names: Sequence[str], standardize: bool, max_degree: int) -> None:
         """No missing or infinite values, and none that overflow."""
-        parts = self.client.gather(self.client.map(_not_numbers, self.futures, pure=False))
+        parts = self._each(_not_numbers)
         complain_of_columns(
             *(np.flatnonzero(np.any(found, axis=0)) for found in zip(*parts)), names
         )
         if not standardize:
-            largest = self.client.gather(self.client.map(_largest, self.futures, pure=False))
+            largest = self._each(_largest)
             refuse_large(max(largest), max_degree)
 
     def scaling(self, kept: Index, standardize: bool, clip: float | None) -> Scaling:
@@ -100,46 +110,45 @@ class Partitions:
 
     def digest(self) -> str:
         """Of the numbers and of how they are partitioned."""
-        parts = self.client.gather(self.client.map(digest, self.futures, pure=False))
+        parts = self._each(digest)
         return digest([int(part, 16) % 2**63 for part in parts])
 
     def _gathered(self, task: Any, at: Sequence[Index], *args: Any) -> list[Any]:
+        homes = self.tasks.homes(self.futures)
         futures = [
-            self.client.submit(task, part, own, *args, pure=False)
-            for part, own in zip(self.futures, at)
+            self.tasks.submit(task, part, own, *args, at=home)
+            for part, own, home in zip(self.futures, at, homes)
             if len(own)
         ]
-        results: list[Any] = self.client.gather(futures)
-        return results
+        return self.tasks.results(futures)
 
     def shards(self, kept: Index, scaling: Scaling) -> DaskRows:
         """The rows of a fit: one shard for every worker that has some of them."""
-        name, shards, numbers = uuid4().hex[:8], [], []
-        for group in self.by_worker():
+        shards, numbers, homes = [], [], []
+        for home, group in self.by_worker().items():
             rows = np.concatenate([self.rows[i] for i in group])
             places = np.flatnonzero(np.isin(rows, kept, assume_unique=True))
             if not len(places):
                 continue
             own = np.searchsorted(kept, rows[places])
-            key = f"shard-{name}-{len(shards)}"
             parts = [self.futures[i] for i in group]
             shards.append(
-                self.client.submit(
-                    _shards.make_shard, parts, own, places, scaling, key=key, pure=False
-                )
+                self.tasks.submit(_shards.make_shard, parts, own, places, scaling, at=home)
             )
             numbers.append(own)
+            homes.append(home)
         sizes = len(scaling.kept), len(scaling.plain)
         centred = bool((scaling.center != 0).any())
-        return DaskRows(self.client, shards, numbers, *sizes, name, centred)
+        return DaskRows(self.tasks, shards, numbers, homes, *sizes, centred)
 
     def columns(self, used: Index, kept: Index) -> sparse.csr_matrix:
         """Some columns of some rows, here: the others are empty. In the table's own precision."""
         n, width, start = len(kept), len(used), 0
         values = np.empty((n, width), dtype=self.dtype)
-        for part, own in zip(self.futures, self._places(kept)):
+        homes = self.tasks.homes(self.futures)
+        for part, own, home in zip(self.futures, self._places(kept), homes):
             if len(own):  # one at a time: there is room for these columns once
-                taken = self.client.submit(_taken, part, own, used, pure=False).result()
+                taken = self.tasks.submit(_taken, part, own, used, at=home).result()
                 values[start : start + len(own)] = taken
                 start += len(own)
         indices = np.tile(used.astype(np.int32), n)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -199,6 +200,13 @@ class Readout:
         if isinstance(self.rule, Kernel):
             return _Machine(self.training, self.rule)
         return _mixtures(self.training, self.rule) if isinstance(self.rule, Mixture) else None
+
+    def with_engine(self, engine: Engine) -> Readout:
+        """The same on another engine; what was fitted to the rows is shared."""
+        _ = self.training, self._model  # once, and not again in every copy
+        other = copy(self)
+        other._engine = engine
+        return other
 
     @one_blas_thread()
     def __call__(self, queries: Float) -> Float:

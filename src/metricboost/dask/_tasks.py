@@ -1,0 +1,61 @@
+"""Tasks that stay with what they are about: each has a worker as its home."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import count
+from typing import Any
+from uuid import uuid4
+
+from distributed import SchedulerPlugin
+
+Future = Any
+
+
+class Staying(SchedulerPlugin):  # type: ignore[misc]
+    """On the scheduler: tasks of one name that are at their homes are not stolen from there.
+
+    Idle workers steal tasks that may run elsewhere, and all that these need travels with them. So
+    a task may do so only until it is sent to a worker, and again when that worker is lost.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name, self._scheduler = name, None
+
+    async def start(self, scheduler: Any) -> None:
+        self._scheduler = scheduler
+
+    def transition(self, key: Any, start: str, finish: str, *_: Any, **__: Any) -> None:
+        if self._scheduler is None or self.name not in str(key):
+            return
+        task = self._scheduler.tasks.get(key)
+        if task is not None and task.worker_restrictions:
+            task.loose_restrictions = finish != "processing"
+
+
+class Tasks:
+    """Sends tasks to a cluster, until it is closed."""
+
+    def __init__(self, client: Any) -> None:
+        self.client, self.name, self._count = client, f"mb{uuid4().hex[:8]}", count()
+        client.register_plugin(Staying(self.name), name=self.name)
+
+    def submit(self, task: Callable[..., Any], *args: Any, at: str | None = None) -> Future:
+        """A task, which runs at a worker while it lives; where most of what it needs is else."""
+        key = f"{task.__name__}-{self.name}-{next(self._count)}"
+        where = {} if at is None else {"workers": [at], "allow_other_workers": True}
+        return self.client.submit(task, *args, key=key, pure=False, **where)
+
+    def homes(self, futures: Sequence[Future]) -> list[str | None]:
+        """A worker that has the result of each; None where none has it now."""
+        held = self.client.who_has(list(futures))
+        return [min(held.get(future.key) or (), default=None) for future in futures]
+
+    def results(self, futures: list[Future]) -> list[Any]:
+        results: list[Any] = self.client.gather(futures)
+        return results
+
+    def close(self) -> None:
+        """Leave the scheduler as it was, where it is still there."""
+        if self.client.status == "running":
+            self.client.unregister_scheduler_plugin(self.name)
