@@ -387,7 +387,7 @@ def test_a_large_start_is_not_written(table: Any, tmp_path: Path) -> None:
 
 @pytest.fixture
 def csv(table: Any, tmp_path: Path) -> Path:
-    X, y = make_double_ring(800, 40, random_state=0)[:2]
+    X, y = make_double_ring(500, 30, random_state=0)[:2]
     header = ",".join(["y", *(f"x{j}" for j in range(X.shape[1]))])
     np.savetxt(tmp_path / "data.csv", np.c_[y, X], delimiter=",", header=header, comments="")
     return tmp_path / "data.csv"

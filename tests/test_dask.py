@@ -481,3 +481,18 @@ def test_workers_know_how_large_a_shard_is() -> None:
 
     shard = Shard(np.zeros((50, 100)), np.arange(100))
     assert sizeof(shard) >= shard.Xt.nbytes
+
+
+def test_a_scheduler_without_plugins(client, monkeypatch):
+    """Where it has no such package, say: the fit is the same."""
+    X, y = make_double_ring(200, 10, random_state=0)[:2]
+    given = {"max_iter": 3, "n_averaged": 1, "oob_gate": None, "random_state": 0, "client": client}
+    expected = SDist(**given).fit(da.from_array(X, chunks=(50, 10)), y)
+
+    def refuse(*_, **__):
+        raise RuntimeError("no module named metricboost")
+
+    monkeypatch.setattr(client, "register_plugin", refuse)
+    with pytest.warns(UserWarning, match="does not take the plugin"):
+        found = SDist(**given).fit(da.from_array(X, chunks=(50, 10)), y)
+    np.testing.assert_allclose(found.metric_.matrix(), expected.metric_.matrix(), rtol=1e-9)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any
@@ -38,7 +39,20 @@ class Tasks:
 
     def __init__(self, client: Any) -> None:
         self.client, self.name, self._count = client, f"mb{uuid4().hex[:8]}", count()
-        client.register_plugin(Staying(self.name), name=self.name)
+        self._staying = self._register()
+
+    def _register(self) -> bool:
+        """A scheduler may lack this package, or take no plugins: that costs bytes, not the fit."""
+        try:
+            self.client.register_plugin(Staying(self.name), name=self.name)
+        except Exception as error:
+            warnings.warn(
+                f"The scheduler does not take the plugin that keeps tasks where their rows are "
+                f"({error}): idle workers may fetch rows of others, which is not counted.",
+                UserWarning, stacklevel=2,
+            )  # fmt: skip
+            return False
+        return True
 
     def submit(self, task: Callable[..., Any], *args: Any, at: str | None = None) -> Future:
         """A task, which runs at a worker while it lives; where most of what it needs is else."""
@@ -57,5 +71,5 @@ class Tasks:
 
     def close(self) -> None:
         """Leave the scheduler as it was, where it is still there."""
-        if self.client.status == "running":
+        if self._staying and self.client.status == "running":
             self.client.unregister_scheduler_plugin(self.name)
