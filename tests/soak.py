@@ -23,6 +23,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,8 @@ from metricboost.datasets import make_double_ring
 
 #: Bytes of memory, beyond what the imports take, that no case of a bad table may need.
 BOUND = 2**30
+#: Processes at a time.
+AT_ONCE = 2
 #: Megabytes that 2000 fits and loads may add.
 FLAT = 5.0
 
@@ -87,33 +90,44 @@ def _bad_part(cases: int, number: int) -> tuple[Counter[str], list[str]]:
 
 def command(cases: int, number: int) -> int:
     """Each as a process, with a limit of time and of memory."""
-    found: Counter[str] = Counter()
-    wrong: list[str] = []
+    drawn: list[dict[str, Any]] = []
     start = time.perf_counter()
 
     @seed(number)
     @_settings(cases)
     @given(bad_tables.files())
     def each(file: dict[str, Any]) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            program = [sys.executable, "-c", "from metricboost.cli import main; main()"]
-            run = subprocess.run(
-                [*program, *bad_tables.arguments(file, Path(folder))], capture_output=True,
-                text=True, timeout=bad_tables.LIMIT, preexec_fn=_bounded, errors="replace",
-            )  # fmt: skip
-        found[f"exit {run.returncode}"] += 1
-        clean = run.returncode in (0, 1, 2) and "Traceback" not in run.stderr
-        lines = [line for line in run.stderr.splitlines() if not line.startswith("warning")]
-        one = run.returncode != 1 or sum("error" in line for line in lines) == 1
-        if not clean or not one or "fault of metricboost" in run.stderr:
-            wrong.append(f"exit {run.returncode}, {run.stderr[-300:]!r} for {file}")
+        drawn.append(file)
 
     each()
-    print(f"command: {sum(found.values())} processes in {time.perf_counter() - start:.0f} s, "
+    with ThreadPoolExecutor(AT_ONCE) as at_once:
+        ended = list(at_once.map(_command_on, drawn))
+    found = Counter(f"exit {code}" for code, _ in ended)
+    wrong = [f"{problem} for {file}" for (_, problem), file in zip(ended, drawn) if problem]
+    print(f"command: {len(drawn)} processes in {time.perf_counter() - start:.0f} s, "
           f"{len(wrong)} failures: {bad_tables.summary(found)}")  # fmt: skip
     for line in wrong[:20]:
         print("  ", line)
     return len(wrong)
+
+
+def _command_on(file: dict[str, Any]) -> tuple[int | str, str | None]:
+    """The exit status, and what was not as promised."""
+    program = [sys.executable, "-c", "from metricboost.cli import main; main()"]
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            run = subprocess.run(
+                [*program, *bad_tables.arguments(file, Path(folder))], capture_output=True,
+                text=True, timeout=bad_tables.LIMIT, preexec_fn=_bounded, errors="replace",
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return "none", f"longer than {bad_tables.LIMIT} s"
+    clean = run.returncode in (0, 1, 2) and "Traceback" not in run.stderr
+    lines = [line for line in run.stderr.splitlines() if not line.startswith("warning")]
+    one = run.returncode != 1 or sum("error" in line for line in lines) == 1
+    if clean and one and "fault of metricboost" not in run.stderr:
+        return run.returncode, None
+    return run.returncode, f"exit {run.returncode}, {run.stderr[-300:]!r}"
 
 
 def _bounded() -> None:
@@ -123,8 +137,9 @@ def _bounded() -> None:
 def kills(cases: int, number: int) -> int:
     """The bytes of a model that was killed on the way must be those of one that was not."""
     random.seed(number)
-    died, lost, start = Counter[str](), 0, time.perf_counter()
-    with tempfile.TemporaryDirectory() as name:
+    moments = [random.uniform(0.0, 0.6) for _ in range(cases)]
+    start = time.perf_counter()
+    with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(AT_ONCE) as at_once:
         folder = Path(name)
         (folder / "fit.py").write_text(SCRIPT)
         whole = {}
@@ -132,13 +147,16 @@ def kills(cases: int, number: int) -> int:
             path = folder / f"{engine}.mbz"
             subprocess.run([sys.executable, folder / "fit.py", engine, "", path], check=True)
             whole[engine] = path.read_bytes()
-        for case in range(cases):
-            engine = ("native", "numpy")[case % 2]
-            own = folder / str(case)
+
+        def one(case: int) -> tuple[str, bool, bool]:
+            engine, own = ("native", "numpy")[case % 2], folder / str(case)
             own.mkdir()
-            found, killed = killed_and_resumed(engine, random.uniform(0.0, 0.6), own)
-            died[engine] += killed
-            lost += found != whole[engine]
+            found, killed = killed_and_resumed(engine, moments[case], own)
+            return engine, killed, found != whole[engine]
+
+        done = list(at_once.map(one, range(cases)))
+    died = Counter(engine for engine, killed, _ in done if killed)
+    lost = sum(other for *_, other in done)
     print(f"kills: {cases} fits, killed {dict(died)}, {lost} not the same bytes, "
           f"{time.perf_counter() - start:.0f} s")  # fmt: skip
     return lost

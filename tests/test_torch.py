@@ -415,3 +415,13 @@ def test_a_pickle_predicts_without_torch(tmp_path: Path) -> None:
     assert len(said) == 2
     assert all('engine="torch" needs PyTorch' in line for line in said)
     assert np.allclose(np.load(tmp_path / "found.npy"), model.predict_proba(X))
+
+
+def test_neighbours_of_a_gpu_need_no_faiss(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are exact, so nothing is said about approximate ones."""
+    from metricboost.estimators import _options
+
+    monkeypatch.setattr(_options, "approximate_available", lambda: False)
+    X, y = make_xor(60, 4, random_state=0)[:2]
+    given = {"engine": "torch", "device": "cpu", "neighbors": "approximate"}
+    SDist(max_iter=2, n_averaged=1, oob_gate=None, random_state=0, **given).fit(X, y)

@@ -110,7 +110,8 @@ def _boosting_options(model: Any, n_rows: int) -> BoostingOptions:
         oob_gate=model.oob_gate,
         seed=int(check_random_state(model.random_state).randint(2**31 - 1)),
         multiclass=model.multiclass,
-        approximate=_is_approximate(model.neighbors, n_rows),
+        # a GPU searches exactly, whatever is asked for
+        approximate=model.engine != "torch" and _is_approximate(model.neighbors, n_rows),
     )
 
 
