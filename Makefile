@@ -10,6 +10,8 @@ LOCKED := $(if $(LOCK),--constraint $(LOCK))
 STAMP := $(VENV)/.installed
 DOCS_STAMP := $(VENV)/.installed-docs
 SOURCES := pyproject.toml CMakeLists.txt $(LOCK) $(wildcard native/*)
+# Hundreds of processes are started by tests: what the first has compiled, the others read.
+export PYTHONDONTWRITEBYTECODE :=
 # The real datasets, where they lie beside the checkout; without them their tests are skipped.
 METRICBOOST_DATA ?= $(wildcard ../shared/data)
 ifneq ($(METRICBOOST_DATA),)
