@@ -23,7 +23,7 @@ endif
 demo: $(STAMP)
 	$(BIN)/python examples/demo.py
 
-ON_ALL_CORES := -n auto --dist loadfile --no-loadscope-reorder
+ON_ALL_CORES := -n auto --dist loadfile --no-loadscope-reorder --durations=12
 test: $(STAMP) lint
 	$(BIN)/python -m pytest $(ON_ALL_CORES)
 
