@@ -66,6 +66,8 @@ soak: $(STAMP)
 	$(BIN)/python tests/soak.py command --cases 200
 	$(BIN)/python tests/soak.py flat --cases 2000
 
+# PyTorch by itself first: of this release an index may have a build without CUDA's gigabytes.
+TORCH ?= torch==2.13.0
 # The suite with the oldest versions that are promised, and with the newest there are, each in an
 # environment of its own.
 OLDEST := build/oldest
@@ -73,6 +75,7 @@ NEWEST := build/newest
 PROMISED := "^(numpy|scipy|scikit-learn|joblib)="
 test-min:
 	$(PYTHON) -m venv --clear $(OLDEST)
+	$(OLDEST)/bin/python $(PIP) install --no-compile --constraint tests/oldest.txt "$(TORCH)"
 	$(OLDEST)/bin/python $(PIP) install --no-compile --constraint tests/oldest.txt --editable ".[test]"
 	$(OLDEST)/bin/python -m pip list --format freeze | grep -Ei $(PROMISED)
 	$(OLDEST)/bin/python -m pytest $(ON_ALL_CORES) -p no:cacheprovider
@@ -81,8 +84,6 @@ test-new: newest
 	$(NEWEST)/bin/python -m pip list --format freeze | grep -Ei $(PROMISED)
 	$(NEWEST)/bin/python -m pytest $(ON_ALL_CORES) -p no:cacheprovider
 
-# PyTorch by itself first: of this release an index may have a build without CUDA's gigabytes.
-TORCH ?= torch==2.13.0
 newest:
 	$(PYTHON) -m venv --clear $(NEWEST)
 	$(NEWEST)/bin/python $(PIP) install --no-compile "$(TORCH)"
