@@ -496,3 +496,15 @@ def test_a_scheduler_without_plugins(client, monkeypatch):
     with pytest.warns(UserWarning, match="does not take the plugin"):
         found = SDist(**given).fit(da.from_array(X, chunks=(50, 10)), y)
     np.testing.assert_allclose(found.metric_.matrix(), expected.metric_.matrix(), rtol=1e-9)
+
+
+def test_rows_are_shared_out_in_their_order(client):
+    """Partitions that are computed for the fit: the same shards, so the same bits in every fit."""
+    X, y = make_double_ring(400, 12, random_state=0)[:2]
+    given = {"max_iter": 6, "n_averaged": 1, "oob_gate": None, "random_state": 0, "client": client}
+    one, other = (SDist(**given).fit(da.from_array(X, chunks=(37, 12)), y) for _ in range(2))
+    np.testing.assert_array_equal(one.metric_.components, other.metric_.components)
+    partitions = Partitions.of(client, da.from_array(X, chunks=(37, 12)))
+    groups = list(partitions.by_worker().values())
+    partitions.tasks.close()
+    assert [number for group in groups for number in group] == list(range(11))

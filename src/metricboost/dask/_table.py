@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from distributed import wait
+from distributed import futures_of
 from scipy import sparse
 
 from .._typing import Float, Index
@@ -51,9 +51,7 @@ class Partitions:
 
     @classmethod
     def _computed(cls, tasks: Tasks, X: Any, n_columns: int) -> Partitions:
-        parts = tasks.client.compute(np.ravel(X.to_delayed()).tolist())
-        wait(parts)  # then it is known where each lies
-        homes = tasks.homes(parts)
+        parts, homes = tasks.placed(np.ravel(X.to_delayed()).tolist(), bool(futures_of(X)))
         arrays = [tasks.submit(numbers_of, part, at=at) for part, at in zip(parts, homes)]
         kinds = tasks.results([tasks.submit(_kind, part, at=at) for part, at in zip(arrays, homes)])
         ends = np.cumsum([0, *(size for size, _ in kinds)])

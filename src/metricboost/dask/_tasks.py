@@ -8,7 +8,8 @@ from itertools import count
 from typing import Any
 from uuid import uuid4
 
-from distributed import SchedulerPlugin
+import numpy as np
+from distributed import SchedulerPlugin, wait
 
 Future = Any
 
@@ -59,6 +60,28 @@ class Tasks:
         key = f"{task.__name__}-{self.name}-{next(self._count)}"
         where = {} if at is None else {"workers": [at], "allow_other_workers": True}
         return self.client.submit(task, *args, key=key, pure=False, **where)
+
+    def placed(
+        self, delayed: list[Any], there_already: bool
+    ) -> tuple[list[Future], list[str | None]]:
+        """Partitions as futures, and the worker at which each stays.
+
+        Those that are not on the cluster yet are shared out in their order. The rows of a shard,
+        and the last bits of its sums, are then the same in every fit on as many workers.
+        """
+        if there_already:
+            futures = self.client.compute(delayed)
+            wait(futures)  # then it is known where each lies
+            return futures, self.homes(futures)
+        workers = list(self.client.ncores())
+        places = np.arange(len(delayed)) * len(workers) // len(delayed)
+        futures, homes = [], []
+        for number, worker in enumerate(workers):
+            own = [delayed[i] for i in np.flatnonzero(places == number)]
+            if own:
+                futures += self.client.compute(own, workers=[worker], allow_other_workers=True)
+                homes += [worker] * len(own)
+        return futures, homes
 
     def homes(self, futures: Sequence[Future]) -> list[str | None]:
         """A worker that has the result of each; None where none has it now."""
