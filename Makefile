@@ -59,7 +59,7 @@ KERNEL_TESTS ?= tests/test_engines.py tests/test_oracle.py
 WATCHED = LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 OPENBLAS_NUM_THREADS=1
 
-# About half an hour: 200 kills, 10,000 bad tables, 200 of them as processes, 2000 fits and loads.
+# About a quarter of an hour: 200 kills, 10,000 bad tables, 200 of them as processes, 2000 fits and loads.
 soak: $(STAMP)
 	$(BIN)/python tests/soak.py kills --cases 200
 	$(BIN)/python tests/soak.py bad --cases 10000
