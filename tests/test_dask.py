@@ -45,32 +45,22 @@ Array = npt.NDArray[Any]
 
 
 @pytest.fixture(scope="module")
-def clients() -> Iterator[dict[int, Any]]:
-    """Clusters of two and four processes."""
-    opened: dict[int, Any] = {}
-    clusters = []
-    for workers in (2, 4):
-        cluster = distributed.LocalCluster(
-            n_workers=workers, threads_per_worker=1, processes=True, memory_limit=0,
+def client() -> Iterator[Any]:
+    """Of a cluster of three processes (``benchmarks.agreement`` has one, two and four)."""
+    with (
+        distributed.LocalCluster(
+            n_workers=3, threads_per_worker=1, processes=True, memory_limit=0,
             dashboard_address=None, silence_logs=50,
-        )  # fmt: skip
-        clusters.append(cluster)
-        opened[workers] = distributed.Client(cluster)
-    yield opened
-    for workers, cluster in zip(opened, clusters):
-        opened[workers].close()
-        cluster.close()
-
-
-@pytest.fixture
-def client(clients: dict[int, Any]) -> Any:
-    return clients[2]
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):  # fmt: skip
+        yield client
 
 
 def options(mode: str, attempts: int) -> LearningOptions:
     panels = mode == "panels"
     boosting = BoostingOptions(
-        attempts, 10, 3 if panels else 8, 0.1, 0.5, "sqrt" if panels else None, 8,
+        attempts, 10, 3 if panels else 8, 0.1, 0.5, "sqrt" if panels else None, 4,
         None if panels else 0.0, 0,
     )  # fmt: skip
     return LearningOptions(boosting, 2, "auto", None, 0.0, True, "zero")
@@ -88,24 +78,24 @@ def table(name: str) -> tuple[Array, Array]:
 
 
 @pytest.mark.parametrize(
-    ("name", "mode", "workers", "partitions"),
+    ("name", "mode", "partitions"),
     [
-        ("rings", "matrix-free", 2, 3),
-        ("xor", "panels", 4, 16),
-        ("madelon", "panels", 2, 5),
+        ("rings", "matrix-free", 2),
+        ("xor", "panels", 16),
+        ("madelon", "panels", 5),
     ],
 )
 def test_the_steps_are_those_of_the_oracle(
-    clients: dict[int, Any], name: str, mode: str, workers: int, partitions: int
+    client: Any, name: str, mode: str, partitions: int
 ) -> None:
     X, labels = table(name)
-    settings = options(mode, 10)
+    settings = options(mode, 6)
     expected = learn(X, labels, np.ones(len(X)), get_engine("numpy"), settings)
     chunks = (-(-len(X) // partitions), X.shape[1])
-    parts = Partitions.of(clients[workers], da.from_array(X, chunks=chunks))
-    assert len(parts.by_worker()) == min(workers, partitions)
+    parts = Partitions.of(client, da.from_array(X, chunks=chunks))
+    assert len(parts.by_worker()) == min(3, partitions)
     found, _ = learn_distributed(parts, labels, np.ones(len(X)), settings, np.arange(len(X)))
-    assert len(expected.path) >= 8
+    assert any(step.refreshed for step in expected.path.steps)
     supports = [[s.support.tolist() for s in fit.path.steps] for fit in (found, expected)]
     assert supports[0] == supports[1]
     weights = [[s.weight for s in fit.path.steps] for fit in (found, expected)]
@@ -121,7 +111,7 @@ def test_a_classifier_is_the_one_of_memory(client: Any, frames: bool) -> None:
     X = rng.normal(size=(180, 8))
     y = np.array(["a", "b", "c"])[np.digitize(X[:, 0] * X[:, 1], [-0.3, 0.3])]
     settings: dict[str, Any] = {
-        "n_averaged": 2, "max_iter": 5, "random_state": 0, "class_weight": "balanced",
+        "n_averaged": 2, "max_iter": 3, "random_state": 0, "class_weight": "balanced",
         "start_share": 0.0, "oob_gate": 0.5,
     }  # fmt: skip
     expected = metricboost.SDistClassifier(**settings).fit(X, y)
@@ -161,20 +151,20 @@ def test_many_rows_travel_as_projections(client: Any, monkeypatch: pytest.Monkey
     informative = make_double_ring(600, 20, informative=2, random_state=0, return_info=True)[2]
     assert set(informative.informative) <= {j for term in model.metric_.columns for j in term}
     sent = model.exchanged_[0]
-    assert 0 < sent["halo rows"] <= 600
+    assert 0 < sent["halo rows"] <= 2 * 600  # each of three workers those of the others
     assert sent["power iterations"] + sent["panel"] > 0
 
 
 def test_a_worker_that_dies_costs_nothing_but_time(client: Any) -> None:
     """Killed in the middle of a fit: the same steps."""
     X, labels = table("rings")
-    settings = options("panels", 12)
+    settings = options("panels", 7)
 
     def fitted(kill: bool) -> Any:
         parts = Partitions.of(client, da.from_array(X, chunks=(60, 80)))
 
         def watch(attempt: int, _: Any) -> None:
-            if kill and attempt == 7:
+            if kill and attempt == 5:
                 processes = client.run(os.getpid)
                 os.kill(sorted(processes.values())[0], signal.SIGKILL)
 
@@ -420,7 +410,7 @@ def test_predictions_of_any_collection(client: Any) -> None:
     """Empty partitions, dataframes, a pandas output that was asked for."""
     X, y = make_xor(120, 6, informative=2, random_state=0)[:2]
     dX = da.from_array(X, chunks=(40, 6))
-    model = SDistClassifier(client=client, max_iter=4, n_averaged=1, random_state=0).fit(dX, y)
+    model = SDistClassifier(client=client, max_iter=1, n_averaged=1, random_state=0).fit(dX, y)
     assert model._partitions is None
     expected = model.predict(X)
     some = da.from_array(np.arange(120) < 40, chunks=40)
@@ -428,13 +418,13 @@ def test_predictions_of_any_collection(client: Any) -> None:
     assert model.score(dX, da.from_array(y, chunks=40)) == pytest.approx((expected == y).mean())
     frame = pd.DataFrame(X, columns=list("abcdef"))
     ddf = dd.from_pandas(frame, npartitions=3)
-    named = SDistClassifier(client=client, max_iter=4, n_averaged=1, random_state=0).fit(ddf, y)
+    named = SDistClassifier(client=client, max_iter=1, n_averaged=1, random_state=0).fit(ddf, y)
     assert np.array_equal(named.predict(ddf).compute(), expected)
     assert named.predict_proba(ddf[ddf.a > 100]).compute().shape == (0, 2)
     assert named.score(ddf, y) == pytest.approx((expected == y).mean())
     with pytest.raises(ValueError, match="feature names"):
         named.predict(ddf[list("bacdef")])
-    transformer = SDist(client=client, max_iter=4, n_averaged=1, random_state=0).fit(dX, y)
+    transformer = SDist(client=client, max_iter=1, n_averaged=1, random_state=0).fit(dX, y)
     transformer.set_output(transform="pandas")
     assert transformer.transform(dX).compute().shape == (120, transformer.metric_.rank)
 
@@ -501,7 +491,7 @@ def test_a_scheduler_without_plugins(client, monkeypatch):
 def test_rows_are_shared_out_in_their_order(client):
     """Partitions that are computed for the fit: the same shards, so the same bits in every fit."""
     X, y = make_double_ring(400, 12, random_state=0)[:2]
-    given = {"max_iter": 6, "n_averaged": 1, "oob_gate": None, "random_state": 0, "client": client}
+    given = {"max_iter": 3, "n_averaged": 1, "oob_gate": None, "random_state": 0, "client": client}
     one, other = (SDist(**given).fit(da.from_array(X, chunks=(37, 12)), y) for _ in range(2))
     np.testing.assert_array_equal(one.metric_.components, other.metric_.components)
     partitions = Partitions.of(client, da.from_array(X, chunks=(37, 12)))

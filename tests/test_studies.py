@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +41,15 @@ SOURCE = "XOR, N 100, p 50"
 def cell(method="kNN", repeat=0, source=SOURCE, **settings):
     settings = {**default_settings(method), **settings}
     return Cell("table2", "test error", method, source, repeat, settings)
+
+
+@cache
+def at_hand(source):
+    """Asked once: where there is no network, that takes seconds."""
+    try:
+        return load(source, 0)
+    except OSError:
+        return None
 
 
 # --- cells
@@ -262,9 +272,7 @@ def test_every_method_measures(method, tmp_path):
     if "max_iter" in settings:
         settings |= {"max_iter": 20, "rhos": [0.1]}
     one = Cell("table3", "test error", method, "Ionosphere", 0, settings | {"rows": 90})
-    try:
-        load("Ionosphere", 0)
-    except OSError:
+    if at_hand("Ionosphere") is None:
         pytest.skip("Ionosphere is not at hand")
     measure(one, tmp_path, 100)
     row = read(one, tmp_path)
@@ -338,10 +346,9 @@ def test_page_is_written_without_the_real_tables(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("source", SHAPES)
 def test_shapes_are_those_of_the_tables(source):
-    try:
-        assert load(source, 0).X_train.shape == SHAPES[source]
-    except OSError:
+    if at_hand(source) is None:
         pytest.skip(f"{source} is not at hand")
+    assert at_hand(source).X_train.shape == SHAPES[source]
 
 
 def test_figure_without_its_cells_says_so(tmp_path):

@@ -15,34 +15,45 @@ from metricboost.persistence import save
 from metricboost.tables import TableClassifier
 
 
-def models() -> dict[str, tuple[Any, Any]]:
-    """Fitted models of every kind, and rows to predict."""
+#: The first rows are for the fits, the others to predict.
+TRAINING = 80
+
+
+def tables() -> tuple[Any, Any, Any, Any]:
+    """Numbers, labels, numbers with gaps, and a frame with text."""
     X, y = make_xor(120, 6, informative=2, random_state=0)
-    given = {"max_iter": 8, "random_state": 0}
-    rows, labels = X[:80], np.where(y[:80] == y.max(), "yes", "no")
     with_missing = X.copy()
     with_missing[::7, 2] = np.nan
     frame = pd.DataFrame(X, columns=list("abcdef")).assign(
         colour=np.where(X[:, 3] > 0, "red", "blue"), target=y
     )
+    return X, y, with_missing, frame
+
+
+def new_rows(name: str) -> Any:
+    """What the model of a name is to predict."""
+    X, _, with_missing, frame = tables()
+    return {"imputed": with_missing, "table": frame}.get(name, X)[TRAINING:]
+
+
+def models() -> dict[str, Any]:
+    """Fitted models of every kind."""
+    X, y, with_missing, frame = tables()
+    given = {"max_iter": 8, "random_state": 0}
+    rows, labels = X[:TRAINING], np.where(y[:TRAINING] == y.max(), "yes", "no")
     search = SDistClassifierCV(SDistClassifier(max_iter=8), cv=3, random_state=0,
                                param_grid={"max_degree": [1, 2]})  # fmt: skip
     fitted = {
         "sdist": SDist(**given).fit(rows, labels),
-        "imputed": SDist(missing="impute", **given).fit(with_missing[:80], labels),
-        "search": search.fit(rows, y[:80]),
+        "imputed": SDist(missing="impute", **given).fit(with_missing[:TRAINING], labels),
+        "search": search.fit(rows, y[:TRAINING]),
         "table": TableClassifier(SDistClassifier(missing="impute", **given)).fit(
-            frame[:80], "target"
+            frame[:TRAINING], "target"
         ),
     }
     for kind in ("margin", "hull", "knn", "kernel", "mixture"):
         fitted[kind] = SDistClassifier(classifier=kind, **given).fit(rows, labels)
-    fitted["metric"] = fitted["sdist"].metric_
-    new = dict.fromkeys(fitted, X[80:])
-    return {
-        name: (model, {"imputed": with_missing[80:], "table": frame[80:]}.get(name, new[name]))
-        for name, model in fitted.items()
-    }
+    return {**fitted, "metric": fitted["sdist"].metric_}
 
 
 def predicted(model: Any, rows: Any) -> np.ndarray:
@@ -54,7 +65,7 @@ if __name__ == "__main__":
     folder = Path(__file__).parent / metricboost.__version__
     folder.mkdir()
     results = {}
-    for name, (model, rows) in models().items():
+    for name, model in models().items():
         save(model, folder / f"{name}.mbz")
-        results[name] = predicted(model, rows)
+        results[name] = predicted(model, new_rows(name))
     np.savez_compressed(folder / "expected.npz", **results)

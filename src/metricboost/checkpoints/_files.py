@@ -85,7 +85,7 @@ class Checkpoints:
         }
         file = FitFile(self.directory / f"{key(fingerprint)}{ENDING}", fingerprint, self.channel)
         if file.asked_to_stop():
-            file.stop("Stopped before a fit began")
+            file.stop("Stopped before the next fit")
         return file
 
 

@@ -1,4 +1,7 @@
-"""The commands, one function each: what they take, and what does the work."""
+"""The commands, one function each: what they take, and what does the work.
+
+What a command needs is imported when it runs: every other one starts without it.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,7 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from ._bench import run_bench
 from ._console import Voice, guarded
-from ._demo import run_demo
-from ._explain import run_explain
-from ._fit import FitOptions, run_fit
-from ._predict import run_predict
-from ._report import run_report
 
 app = typer.Typer(
     name="metricboost",
@@ -87,6 +84,8 @@ def fit(
     quiet: Quiet = False,
 ) -> None:
     """Learn from a table and save the model."""
+    from ._fit import FitOptions, run_fit
+
     options = FitOptions(target, tuple(drop), tuple(keep), tune, balanced, not no_rows, seed, jobs)
     run_fit(Voice(quiet, json), data, output, options, checkpoint)
 
@@ -117,6 +116,8 @@ def tune(
     quiet: Quiet = False,
 ) -> None:
     """Learn from a table, choosing the parameters by cross-validation."""
+    from ._fit import FitOptions, run_fit
+
     options = FitOptions(
         target,
         tuple(drop),
@@ -150,6 +151,8 @@ def predict(
     quiet: Quiet = False,
 ) -> None:
     """Classify the rows of a table, a chunk at a time: it may be larger than memory."""
+    from ._predict import run_predict
+
     run_predict(Voice(quiet, json), model, data, output, tuple(copy), rows)
 
 
@@ -168,6 +171,8 @@ def explain(
     quiet: Quiet = False,
 ) -> None:
     """Say what a model has learned or, with --data, why rows are classified as they are."""
+    from ._explain import run_explain
+
     run_explain(Voice(quiet, json), model, data, tuple(row), neighbors)
 
 
@@ -185,6 +190,8 @@ def report(
     quiet: Quiet = False,
 ) -> None:
     """Write a self-contained page about a model."""
+    from ._report import run_report
+
     run_report(Voice(quiet, json), model, data, output, title, open_)
 
 
@@ -204,6 +211,8 @@ def bench(
     quiet: Quiet = False,
 ) -> None:
     """Hold metricboost against what you would use instead, on your table."""
+    from ._bench import run_bench
+
     voice = Voice(quiet, json)
     run_bench(voice, data, target, tuple(drop), tuple(keep), splits, tune, seed)
 
@@ -250,4 +259,6 @@ def demo(
     quiet: Quiet = False,
 ) -> None:
     """Two of 500 columns decide, and only together: who finds them?"""
+    from ._demo import run_demo
+
     run_demo(Voice(quiet, json), seed, output)

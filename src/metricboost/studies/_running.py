@@ -78,9 +78,13 @@ class _Runner:
         while self.waiting or self.running:
             while self.waiting and len(self.running) < self.jobs:
                 self._start(self.waiting.popleft())
-            for sentinel in wait(list(self.running), timeout=10):
-                self._ended(*self.running.pop(sentinel))
-            self._kill_stuck()
+            if self.running:  # of none it would wait in vain
+                self._collect()
+
+    def _collect(self) -> None:
+        for sentinel in wait(list(self.running), timeout=10):
+            self._ended(*self.running.pop(sentinel))
+        self._kill_stuck()
 
     def stop(self) -> None:
         for process, _, _ in self.running.values():
