@@ -14,7 +14,6 @@ from metricboost.datasets import make_xor
 from metricboost.persistence import save
 from metricboost.tables import TableClassifier
 
-
 #: The first rows are for the fits, the others to predict.
 TRAINING = 80
 
