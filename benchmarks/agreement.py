@@ -2,6 +2,7 @@
 
     METRICBOOST_DATA=... python -m benchmarks.agreement torch   # float64, float32; CPU and GPU
     METRICBOOST_DATA=... python -m benchmarks.agreement dask    # 1, 2, 4 workers, 1 to 16 parts
+    METRICBOOST_DATA=... python -m benchmarks.agreement dask --workers 4
 
 On both simulations and, where it is found, on Madelon; in panels and matrix-free. For torch also
 the error on rows that no fit has seen, in float64 and in float32.
@@ -9,8 +10,9 @@ the error on rows that no fit has seen, in float64 and in float32.
 
 from __future__ import annotations
 
+import argparse
 import os
-import sys
+from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
@@ -74,7 +76,7 @@ def torch_engine() -> None:
                 print(f"  {device}, {dtype}: {said}", flush=True)
 
 
-def dask_cluster() -> None:
+def dask_cluster(each: Sequence[int]) -> None:
     import dask.array as da
 
     from metricboost.dask._learn import learn_distributed
@@ -83,7 +85,7 @@ def dask_cluster() -> None:
     from .cluster import processes
 
     known: dict[tuple[str, bool], Learned] = {}
-    for workers in (1, 2, 4):
+    for workers in each:
         with processes(workers) as client:
             for n_parts in (1, 3, 16):
                 for name, (X, labels) in tables().items():
@@ -98,10 +100,20 @@ def dask_cluster() -> None:
                         found, _ = learn_distributed(
                             parts, *train, settings(panels), np.arange(ROWS)
                         )
+                        parts.tasks.close()
                         mode = "panels" if panels else "matrix-free"
                         print(f"{workers} workers, {n_parts} partitions, {name}, {mode}: "
                               f"{agreement(found, known[name, panels])}", flush=True)  # fmt: skip
 
 
 if __name__ == "__main__":
-    {"torch": torch_engine, "dask": dask_cluster}[sys.argv[1]]()
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("engine", choices=("torch", "dask"))
+    parser.add_argument("--workers", type=int, nargs="+", default=(1, 2, 4))
+    given = parser.parse_args()
+    if given.engine == "torch":
+        torch_engine()
+    else:
+        dask_cluster(given.workers)
