@@ -73,21 +73,21 @@ def search() -> None:
 
 @dataclass(frozen=True)
 class Measured:
-    """Of a million rows and 100 columns on 4 workers: processes that shared 2 busy cores.
+    """Of a million rows and 100 columns on 4 workers: processes that shared 2 cores.
 
-    So these are seconds of a core that had two or three times as much to do.
+    So these are seconds of a core that had about twice as much to do.
     """
 
     #: Seconds of a core that a step takes for a row; bytes that travel for a row of a halo.
-    step_seconds: float = 3.3e-5
+    step_seconds: float = 2.2e-5
     step_bytes: float = 210.0
     #: Tasks of a step for a worker.
     tasks: float = 45.0
     #: Of a refresh: seconds of a core to put 400,000 rows into lists, and to look up one of them.
-    build_seconds: float = 9.0
-    query_seconds: float = 1e-4
+    build_seconds: float = 4.8
+    query_seconds: float = 5.6e-5
     #: Of the first search: seconds of a core for a row.
-    first_seconds: float = 1.5e-4
+    first_seconds: float = 1.4e-4
     #: The share of all rows that a worker needs, by the number of workers.
     halo: tuple[tuple[int, float], ...] = ((4, 1.0), (16, 0.96), (50, 0.67), (100, 0.43))
 
