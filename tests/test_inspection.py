@@ -154,7 +154,7 @@ def test_the_way_to_another_class(wine):
 def test_other_models(tmp_path):
     pd = pytest.importorskip("pandas")
     X, y = make_xor(n_samples=300, n_features=8, informative=2, random_state=0)
-    frame = pd.DataFrame(X, columns=list("abcdefgh"))
+    frame = pd.DataFrame(X.copy(), columns=list("abcdefgh"))  # an older pandas would share X
     frame.iloc[::7, 0] = np.nan
     model = SDistClassifier(random_state=0, missing="impute").fit(frame, y)
     model.save(tmp_path / "model.mbz")
