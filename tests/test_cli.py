@@ -140,6 +140,25 @@ def test_texts_among_numbers(folder, tmp_path, rows):
     assert not out.exists()
 
 
+@pytest.mark.parametrize("rows", [1, 7, 10_000])
+def test_predict_a_file_with_decimal_commas(folder, tmp_path, rows):
+    """Also where no number of a chunk tells the mark."""
+    table = pd.read_csv(folder / "test.csv").sort_values("g1", ascending=False)
+    options = {"index": False, "float_format": "%.3f"}
+    table.to_csv(tmp_path / "point.csv", **options)
+    table.to_csv(tmp_path / "comma.csv", sep=";", decimal=",", **options)
+    train = pd.read_csv(folder / "train.csv")
+    train.to_csv(tmp_path / "train.csv", sep=";", decimal=",", **options)
+    comma = tmp_path / "comma.mbz"
+    run("fit", tmp_path / "train.csv", "-t", "outcome", "-o", comma, "-q")
+    for model in (folder / "model.mbz", comma):
+        for name in ("point", "comma"):
+            arguments = "-o", tmp_path / f"{name}.txt", "--rows", rows
+            said = run("predict", model, tmp_path / f"{name}.csv", *arguments).output
+            assert "warning" not in said
+        assert (tmp_path / "point.txt").read_text() == (tmp_path / "comma.txt").read_text()
+
+
 def test_predict_to_parquet(folder, tmp_path):
     pytest.importorskip("pyarrow")
     out = tmp_path / "out.parquet"

@@ -119,7 +119,58 @@ def test_what_a_column_is_does_not_depend_on_its_neighbours(tmp_path):
 def test_a_column_of_numbers_that_holds_none():
     encoder = TableEncoder().fit(pd.DataFrame({"a": [1.5, 2.5, 3.5]}))
     with pytest.raises(TableError, match="'a' was numbers in training and holds none here"):
-        encoder.transform(pd.DataFrame({"a": ["1,5"] * 30}))
+        encoder.transform(pd.DataFrame({"a": ["broken"] * 30}))
+
+
+# Decimal marks
+
+
+def texts(**columns):
+    return pd.DataFrame(columns, dtype=str)
+
+
+def written(frame, decimal):
+    """Numbers as a file has them, all with three digits behind the mark."""
+    return frame.map(lambda value: f"{value:.3f}".replace(".", decimal))
+
+
+@pytest.mark.parametrize("rows", [3, 200])
+@pytest.mark.parametrize(("first", "then"), [",.", ".,", ",,", ".."])
+def test_the_decimal_mark_is_that_of_the_table_that_is_read(first, then, rows):
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(400, 2)), columns=["u", "v"])
+    encoder = TableEncoder().fit(written(frame[:200], first))
+    new = frame[200 : 200 + rows]
+    np.testing.assert_allclose(encoder.transform(written(new, then)), new, atol=6e-4)
+
+
+@pytest.mark.parametrize(
+    ("training", "new", "expected"),
+    [
+        (["1,5", "2,5"], ["1.234", "5.678"], [1234, 5678]),  # fits both: as in training
+        (["1.5", "2.5"], ["1.234", "5.678"], [1.234, 5.678]),
+        (["1,5", "2,5"], ["0.637", "-0.025"], [0.637, -0.025]),  # no thousands begin with a zero
+        (["1,5", "2,5"], ["0.637", "1.234"], [0.637, 1.234]),
+        (["1.5", "2.5"], ["1.234,5", "1.234"], [1234.5, 1234]),
+        (["1.5", "2.5"], ["1.234"] * 20 + ["2,5"], [1.234] * 20 + [np.nan]),  # a slip
+        (["1.5", "2.5"], ["1,5e-05", "1e3"], [1.5e-5, 1000]),
+        (["1,5", "2,5"], ["3", "4"], [3, 4]),
+        (["1,5", "2,5"], [None, None], [np.nan, np.nan]),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*taken as missing")
+def test_numbers_that_can_be_read_in_two_ways(training, new, expected):
+    encoder = TableEncoder().fit(texts(a=training))
+    np.testing.assert_allclose(encoder.transform(texts(a=new))[:, 0], expected)
+
+
+def test_columns_that_do_not_tell_go_with_those_that_do():
+    german = TableEncoder().fit(texts(a=["1,5", "2,5"], b=["1.234", "999"]))
+    np.testing.assert_allclose(
+        german.transform(texts(a=["1,5", "3"], b=["1.234", "1"])), [[1.5, 1234], [3, 1]]
+    )
+    np.testing.assert_allclose(german.transform(texts(a=["1.5"], b=["1.234"])), [[1.5, 1.234]])
+    both = TableEncoder().fit(texts(a=["1,5", "2,5"], b=["0.25", "0.75"]))
+    np.testing.assert_allclose(both.transform(texts(a=["1,5"], b=["1.234"])), [[1.5, 1.234]])
 
 
 @pytest.mark.parametrize(

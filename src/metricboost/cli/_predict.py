@@ -13,7 +13,7 @@ from .._files import replacing
 from ..errors import TableError
 from ..tables import TableClassifier, read_chunks
 from ..tables._classifier import codes_of, has_label
-from ..tables._encoder import StrangeTexts
+from ..tables._encoder import WholeTable
 from ._console import Voice, WrongUsageError
 from ._models import check_columns, check_output, read_model
 
@@ -34,20 +34,21 @@ def run_predict(
     if taken:
         raise WrongUsageError(f"--copy {min(taken)}: the predictions have a column of that name.")
     done, right, known = 0, 0, 0
-    strange = StrangeTexts(model.problems_)
     with voice.hearing_warnings(), voice.working("classifying") as progress, _sink(output) as write:
+        # Read twice: how a number is written shows in the whole file.
+        whole = model.encoder_.look_over(part for part in read_chunks(data, rows) if len(part))
         for frame in read_chunks(data, rows):
             check_columns(frame, copy)
             if not len(frame):
                 continue
-            found = _predicted(model, frame, copy, strange)
+            found = _predicted(model, frame, copy, whole)
             write(found)
             hits, labelled = _hits(model, frame, found)
             done, right, known = done + len(frame), right + hits, known + labelled
             progress(f"{done} rows classified")
         if not done:
             raise TableError(f"{data} has no rows.")
-        strange.judge()  # of the whole file, before it is written
+        whole.judge()  # of the whole file, before it is written
     summary = {"rows": done, "labelled": known, "error": 1 - right / known if known else None}
     voice.result({**summary, "output": str(output)})
     if output is not None:
@@ -58,12 +59,10 @@ def run_predict(
             )
 
 
-def _predicted(
-    model: TableClassifier, frame: Any, copy: tuple[str, ...], strange: StrangeTexts
-) -> Any:
+def _predicted(model: TableClassifier, frame: Any, copy: tuple[str, ...], whole: WholeTable) -> Any:
     import pandas as pd
 
-    probabilities = model.model_.predict_proba(model.encoded(frame, strange))
+    probabilities = model.model_.predict_proba(model.encoded(frame, whole))
     found = pd.DataFrame({name: frame[name].to_numpy() for name in copy})
     found["prediction"] = model.classes_[probabilities.argmax(axis=1)]
     for c, name in enumerate(model.classes_):

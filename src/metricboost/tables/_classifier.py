@@ -13,7 +13,7 @@ import numpy.typing as npt
 from .._typing import Float
 from ..errors import TableError
 from ..estimators import SDistClassifier
-from ._encoder import Problem, StrangeTexts, TableEncoder
+from ._encoder import Problem, TableEncoder, WholeTable
 from ._names import refuse_twice, unknown_column
 
 #: A number with more different values than this, and in this share of the rows, is no class.
@@ -107,14 +107,14 @@ class TableClassifier:
         message = f"is missing in {unknown} row{'s' if unknown > 1 else ''}: left out."
         return [Problem("target", self.target_, message)]
 
-    def encoded(self, frame: Any, strange: StrangeTexts | None = None) -> Any:
+    def encoded(self, frame: Any, whole: WholeTable | None = None) -> Any:
         """The columns as the model takes them: numbers, one column for every level of a text.
 
-        Of a table that comes in pieces, ``strange`` gathers what is to be said about all of it.
+        Of a table that comes in pieces, ``whole`` is what ``encoder_.look_over`` says of all of it.
         """
         import pandas as pd
 
-        numbers = self.encoder_.transform(frame, strange)
+        numbers = self.encoder_.transform(frame, whole)
         return pd.DataFrame(numbers, columns=self.encoder_.features_)
 
     @property

@@ -18,6 +18,14 @@ import numpy as np
 from .._typing import Float
 from ..errors import TableError
 from ._names import refuse_twice, unknown_column
+from ._numbers import (
+    NUMBER_SHARE,
+    Evidence,
+    as_numbers,
+    is_numeric,
+    texts_of,
+    training_numbers,
+)
 
 #: A category has a column for each of its so many most frequent levels.
 MOST_LEVELS = 20
@@ -25,16 +33,9 @@ MOST_LEVELS = 20
 IDENTIFIER_SHARE = 0.9
 #: Fewer rows tell no identifier from a number.
 FEWEST_ROWS = 20
-#: Text of which at least this share are numbers is a number with gaps.
-NUMBER_SHARE = 0.9
 #: A column with more than this share of missing values is worth a remark.
 MANY_MISSING = 0.5
 MISSING_LEVEL = "(missing)"
-#: Texts that stand for a missing value, in small letters.
-MISSING_MARKS = frozenset((
-    "", "?", ".", "-", "*", "na", "n/a", "n.a.", "#n/a", "nan", "nat", "null", "none", "missing",
-    "(missing)", "unknown", "<na>",
-))  # fmt: skip
 
 IDENTIFIER_NAME = re.compile(
     r"(?i:(^|[^a-z])(id|uuid|guid|index|key|rownum|row)($|[^a-z])|^unnamed: \d+$)|[a-z](Id|ID)$"
@@ -70,8 +71,8 @@ class Problem:
 class Column:
     """An input column: a number, or a category with levels that get a column of their own.
 
-    A category of two levels has one column, for the second of them. Numbers that are texts have a
-    decimal point or comma.
+    A category of two levels has one column, for the second of them. Numbers that were texts in
+    training had a decimal point or comma; new tables may have the other.
     """
 
     name: str
@@ -132,7 +133,8 @@ class TableEncoder:
         self.problems_: list[Problem] = []
         names = [name for name in frame.columns if name not in self.drop]
         self._refuse_dates(frame, names)
-        found = [self._column(frame[name], name) for name in names]
+        evidence = _evidence(frame, names)
+        found = [self._column(frame[name], name, evidence) for name in names]
         self._set_columns([column for column in found if column is not None])
         if not self.columns_:
             raise TableError("No column is left to learn from.")
@@ -158,11 +160,11 @@ class TableEncoder:
                 f"columns of them, or leave them out ({drops})."
             )
 
-    def _column(self, values: Any, name: str) -> Column | None:
+    def _column(self, values: Any, name: str, evidence: Evidence) -> Column | None:
         """What a column is; None where it is left out."""
         if values.dtype.kind == "c":
             raise TableError(f"{name!r} holds complex numbers: make columns of their parts.")
-        if _is_numeric(values):
+        if is_numeric(values):
             self._remark_missing(values, name)
             return self._number(values, name)
         values = texts_of(values)
@@ -170,7 +172,8 @@ class TableEncoder:
         present = values.notna()
         if not present.any():
             return Column(name, "number")
-        decimal, numbers = _best_numbers(values)
+        decimal = evidence.mark(name) or evidence.common_mark()
+        numbers = training_numbers(values, decimal)
         if numbers[present].notna().mean() >= NUMBER_SHARE:
             wrong = values[present & numbers.isna()].tolist()
             if wrong:
@@ -228,26 +231,44 @@ class TableEncoder:
     def _problem(self, kind: str, column: str, message: str) -> None:
         self.problems_.append(Problem(kind, column, message))
 
-    def transform(self, frame: Any, strange: StrangeTexts | None = None) -> Float:
-        """The numbers; missing ones are NaN. Columns are found by name, others are ignored.
+    def look_over(self, frames: Iterable[Any]) -> WholeTable:
+        """What has to be known of a whole table before its first rows become numbers."""
+        evidence = Evidence()
+        for frame in frames:
+            self._refuse_lacking(frame)
+            names = [column.name for column in self.columns_ if column.kind == "number"]
+            texts = [name for name in names if not is_numeric(frame[name])]
+            if not texts:  # such a file has types: the rest of it is alike
+                break
+            for name in texts:
+                evidence.add(name, texts_of(frame[name]))
+        training = {c.name: c.decimal for c in self.columns_ if c.kind == "number"}
+        return WholeTable(evidence.readings(training), self.problems_)
 
-        Of a table that comes in pieces, ``strange`` gathers what is to be said about all of it.
-        """
+    def _refuse_lacking(self, frame: Any) -> None:
         refuse_twice(frame.columns, [column.name for column in self.columns_])
         missing = [column.name for column in self.columns_ if column.name not in frame.columns]
         if missing:
             raise TableError(
                 f"The table lacks {_listed(missing)}, which the model was fitted with."
             )
-        found = StrangeTexts(self.problems_) if strange is None else strange
-        parts = [self._encoded(column, frame[column.name], found) for column in self.columns_]
-        if strange is None:
-            found.judge()
+
+    def transform(self, frame: Any, whole: WholeTable | None = None) -> Float:
+        """The numbers; missing ones are NaN. Columns are found by name, others are ignored.
+
+        Of a table that comes in pieces, ``whole`` is what ``look_over`` says about all of it, and
+        gathers what is to be said at its end.
+        """
+        self._refuse_lacking(frame)
+        table = self.look_over([frame]) if whole is None else whole
+        parts = [self._encoded(column, frame[column.name], table) for column in self.columns_]
+        if whole is None:
+            table.judge()
         return np.hstack(parts) if parts else np.empty((len(frame), 0))
 
-    def _encoded(self, column: Column, values: Any, strange: StrangeTexts) -> Float:
+    def _encoded(self, column: Column, values: Any, table: WholeTable) -> Float:
         if column.kind == "number":
-            numbers = values if _is_numeric(values) else _parsed(column, texts_of(values), strange)
+            numbers = values if is_numeric(values) else table.numbers(column.name, texts_of(values))
             result = numbers.to_numpy(dtype=np.float64, na_value=np.nan)
             return np.where(np.isinf(result), np.nan, result)[:, None]
         texts = texts_of(values).astype(object)
@@ -255,23 +276,30 @@ class TableEncoder:
         return np.stack([(texts == level).to_numpy(dtype=float) for level in column.levels], axis=1)
 
 
-class StrangeTexts:
-    """Texts in columns that were numbers in training, of a whole table.
+class WholeTable:
+    """A table that is made numbers of, perhaps in pieces: how its texts are read, which are none.
 
-    What is said about them, or refused, must not depend on how many rows are read at a time.
+    What is read, said or refused must not depend on how many rows are read at a time.
     """
 
-    def __init__(self, known: Sequence[Problem] = ()) -> None:
+    def __init__(self, readings: dict[str, str], known: Sequence[Problem] = ()) -> None:
+        self._readings = readings
         self._said = {problem.column for problem in known if problem.kind == "not a number"}
         self._texts: Counter[str] = Counter()
         self._numbers: Counter[str] = Counter()
         self._first: dict[str, str] = {}
 
-    def add(self, name: str, texts: Sequence[str], n_numbers: int) -> None:
-        self._numbers[name] += n_numbers
-        self._texts[name] += len(texts)
-        if len(texts):
-            self._first.setdefault(name, texts[0])
+    def numbers(self, name: str, texts: Any) -> Any:
+        """Texts of a column that was numbers in training."""
+        if not texts.notna().any():
+            return texts.astype(float)
+        numbers = as_numbers(texts, self._readings[name])
+        wrong = texts[texts.notna() & numbers.isna()].tolist()
+        self._numbers[name] += int(numbers.notna().sum())
+        self._texts[name] += len(wrong)
+        if wrong:
+            self._first.setdefault(name, wrong[0])
+        return numbers
 
     def judge(self) -> None:
         """A few are missing values, with a warning; a column of nothing else is refused."""
@@ -285,14 +313,12 @@ class StrangeTexts:
                 warnings.warn(f"{name} {_not_numbers(first, self._texts[name])}", stacklevel=3)
 
 
-def _parsed(column: Column, values: Any, strange: StrangeTexts) -> Any:
-    """Texts of a column that was numbers in training."""
-    if not values.notna().any():
-        return values.astype(float)
-    numbers = _as_numbers(values, column.decimal)
-    wrong = values[values.notna() & numbers.isna()]
-    strange.add(column.name, wrong.tolist(), int(numbers.notna().sum()))
-    return numbers
+def _evidence(frame: Any, names: Sequence[str]) -> Evidence:
+    evidence = Evidence()
+    for name in names:
+        if not is_numeric(frame[name]):
+            evidence.add(name, texts_of(frame[name]))
+    return evidence
 
 
 def _identifier_message(name: str) -> str:
@@ -300,49 +326,6 @@ def _identifier_message(name: str) -> str:
         "looks like an identifier, which says who a row is and not what it is like: left out "
         f"(--keep {name} keeps it)."
     )
-
-
-def _is_numeric(values: Any) -> bool:
-    import pandas as pd
-
-    return bool(pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values))
-
-
-def texts_of(values: Any) -> Any:
-    """Any column as stripped texts, NaN where missing; whole numbers are written without a point.
-
-    So a level is the same text whether it was read from a CSV file or had a type of its own.
-    """
-    import pandas as pd
-
-    if pd.api.types.is_float_dtype(values) and bool((values.dropna() % 1 == 0).all()):
-        values = values.astype("Int64")
-    present = values.notna()
-    texts = values.astype(object).where(present).map(lambda value: str(value).strip(), "ignore")
-    return texts.where(~texts.str.lower().isin(MISSING_MARKS)) if present.any() else texts
-
-
-def _best_numbers(values: Any) -> tuple[str, Any]:
-    """Texts as numbers, with the decimal mark under which more of them are some.
-
-    Texts such as 007 are codes: then none is a number.
-    """
-    if values.str.fullmatch(r"0\d+", na=False).any():
-        return ".", values.map(lambda _: np.nan).astype(float)
-    found = {decimal: _as_numbers(values, decimal) for decimal in (".", ",")}
-    decimal = max(found, key=lambda mark: int(found[mark].notna().sum()))  # a point, if in doubt
-    return decimal, found[decimal]
-
-
-def _as_numbers(values: Any, decimal: str) -> Any:
-    """Texts as numbers, NaN where they are none; with a decimal comma, points part thousands."""
-    import pandas as pd
-
-    if decimal == ",":
-        fits = values.str.fullmatch(r"[+-]?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?", na=False)
-        plain = values.str.replace(".", "", regex=False).str.replace(",", ".", regex=False)
-        values = plain.where(fits)
-    return pd.to_numeric(values, errors="coerce")
 
 
 def _not_numbers(first: str, count: int) -> str:
@@ -355,7 +338,7 @@ def _is_date(values: Any) -> bool:
 
     if pd.api.types.is_datetime64_any_dtype(values) or values.dtype.kind in "Mm":
         return True
-    if _is_numeric(values):
+    if is_numeric(values):
         return False
     some = values.dropna().head(200)
     texts = [str(value) for value in some]
