@@ -288,6 +288,25 @@ def test_dates_are_refused_with_advice(values):
     assert TableEncoder(drop=["day"]).fit(frame).features_ == ["x"]
 
 
+@pytest.mark.parametrize("case", [str, str.upper, str.lower])
+def test_yes_and_no_from_a_file_without_types(case):
+    frame = pd.DataFrame({"flag": [True, False] * 15, "x": np.linspace(0, 1, 30)})
+    encoder = TableEncoder().fit(frame)
+    new = frame.astype(str)
+    new["flag"] = new["flag"].map(case)
+    np.testing.assert_allclose(encoder.transform(new), frame.astype(float))
+    new.loc[3, "flag"] = "maybe"
+    with pytest.warns(UserWarning, match="flag has the text 'maybe'"):
+        assert np.isnan(encoder.transform(new)[3, 0])
+
+
+def test_yes_and_no_among_numbers_are_texts():
+    encoder = TableEncoder().fit(pd.DataFrame({"x": [1.5, 2.5, 3.5]}))
+    with pytest.warns(UserWarning, match="x has the text 'True'"):
+        found = encoder.transform(texts(x=["1.5", "True"]))
+    np.testing.assert_array_equal(found[:, 0], [1.5, np.nan])
+
+
 def test_text_that_is_no_date():
     frame = pd.DataFrame(
         {"version": ["1.2", "v2-beta", "1.2"], "size": ["10-20", "20-30", "10-20"]}
@@ -375,6 +394,13 @@ def test_a_model_of_a_table(fitted):
 def test_neighbours_of_an_explanation(fitted, wrong):
     with pytest.raises(ValueError, match=f"n_neighbors={wrong!r} must be an integer, 1 or more"):
         fitted.explain(mixed(2), n_neighbors=wrong)
+
+
+def test_the_model_that_is_given_stays_as_it_is():
+    given = SDistClassifier(missing="impute", max_iter=5, n_averaged=1, random_state=0)
+    one, other = (TableClassifier(given).fit(mixed(seed=s), "outcome") for s in (0, 1))
+    assert one.model_ is not other.model_
+    assert not hasattr(given, "classes_")
 
 
 def test_saved_and_loaded(fitted, tmp_path):

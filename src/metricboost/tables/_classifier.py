@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import clone
 
 from .._typing import Float
 from ..errors import TableError
@@ -90,15 +91,18 @@ class TableClassifier:
         self.target_ = target
         self.encoder_ = TableEncoder(self.drop, self.keep).fit(rows.drop(columns=target))
         self.problems_ = self._target_problems(known) + self.encoder_.problems_
-        base = (
-            SDistClassifier(missing="impute", random_state=0) if self.model is None else self.model
-        )
-        self.model_ = base.fit(self.encoded(rows), y)
+        self.model_ = self._new_model().fit(self.encoded(rows), y)
         positions = np.flatnonzero(known)
         for part in (self.model_, *getattr(self.model_, "estimators_", ())):
             if hasattr(part, "_training_rows"):  # neighbours are named by their place in the table
                 part._training_rows = positions[part._training_rows]
         return self
+
+    def _new_model(self) -> Any:
+        """Not the given one itself: several tables may be fitted with it."""
+        if self.model is None:
+            return SDistClassifier(missing="impute", random_state=0)
+        return clone(self.model)
 
     def _target_problems(self, known: Any) -> list[Problem]:
         unknown = int((~known).sum())

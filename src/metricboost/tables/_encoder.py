@@ -133,8 +133,8 @@ class TableEncoder:
         self.problems_: list[Problem] = []
         names = [name for name in frame.columns if name not in self.drop]
         self._refuse_dates(frame, names)
-        evidence = _evidence(frame, names)
-        found = [self._column(frame[name], name, evidence) for name in names]
+        marks = _evidence(frame, names).marks(names)
+        found = [self._column(frame[name], name, marks[name]) for name in names]
         self._set_columns([column for column in found if column is not None])
         if not self.columns_:
             raise TableError("No column is left to learn from.")
@@ -160,7 +160,7 @@ class TableEncoder:
                 f"columns of them, or leave them out ({drops})."
             )
 
-    def _column(self, values: Any, name: str, evidence: Evidence) -> Column | None:
+    def _column(self, values: Any, name: str, decimal: str) -> Column | None:
         """What a column is; None where it is left out."""
         if values.dtype.kind == "c":
             raise TableError(f"{name!r} holds complex numbers: make columns of their parts.")
@@ -172,7 +172,6 @@ class TableEncoder:
         present = values.notna()
         if not present.any():
             return Column(name, "number")
-        decimal = evidence.mark(name) or evidence.common_mark()
         numbers = training_numbers(values, decimal)
         if numbers[present].notna().mean() >= NUMBER_SHARE:
             wrong = values[present & numbers.isna()].tolist()
