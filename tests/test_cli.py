@@ -105,14 +105,14 @@ def test_predict_in_chunks_is_the_same(folder, tmp_path):
 def test_predict_does_not_need_the_target(folder, tmp_path):
     test = pd.read_csv(folder / "test.csv", dtype=str)
     test["id"] = [f"{i:05}" for i in range(100)]
-    test.loc[3, "outcome"] = "zzz"
+    test.loc[3, "outcome"], test.loc[60, "outcome"] = "zzz", "xxx"
     test.to_csv(tmp_path / "odd.csv", index=False)
     out = tmp_path / "out.csv"
-    said = run(
-        "predict", folder / "model.mbz", tmp_path / "odd.csv", "-o", out, "--copy", "id"
-    ).output
-    assert "such as 'zzz'" in " ".join(said.split())
-    assert "errors on the 99 rows" in said
+    arguments = folder / "model.mbz", tmp_path / "odd.csv", "-o", out, "--copy", "id"
+    said = run("predict", *arguments, "--rows", 50)
+    assert said.stderr.count("warning") == 1
+    assert "such as 'zzz'" in " ".join(said.stderr.split())
+    assert "errors on the 98 rows" in said.output
     assert pd.read_csv(out, dtype=str)["id"].tolist() == test["id"].tolist()
 
 
@@ -203,6 +203,18 @@ def test_report(folder, tmp_path):
     assert "<h1>Mine</h1>" in out.read_text()
 
 
+@pytest.mark.parametrize(("kept", "scored"), [(50, True), (0, False)])
+def test_report_on_classes_the_model_does_not_know(folder, tmp_path, kept, scored):
+    test = pd.read_csv(folder / "test.csv")
+    test.loc[kept:, "outcome"] = "zzz"
+    test.to_csv(tmp_path / "odd.csv", index=False)
+    out = tmp_path / "report.html"
+    said = run("report", folder / "model.mbz", "--data", tmp_path / "odd.csv", "-o", out).stderr
+    assert said.count("warning") == 1
+    assert "such as 'zzz': their rows are not scored" in " ".join(said.split())
+    assert ("Brier score" in out.read_text()) == scored
+
+
 def test_bench(folder):
     arguments = "bench", folder / "train.csv", "-t", "outcome", "--splits", 2, "--json"
     content = json.loads(run(*arguments).stdout)
@@ -235,7 +247,7 @@ def test_bench(folder):
         (["predict", "no_rows.mbz", "test.csv"], 1, "without its training rows"),
         (["explain", "model.mbz", "--row", "3"], 2, "--data"),
         (["explain", "model.mbz", "--data", "test.csv", "--row", "100"], 2, "rows 0 to 99"),
-        (["report", "model.mbz", "--data", "dates.csv"], 1, "has the class 'a'"),
+        (["report", "model.mbz", "--data", "dates.csv"], 1, "lacks columns"),
         (["tune", "train.csv", "-t", "outcome", "--scoring", "nonsense"], 1, "nonsense"),
         (["tune", "train.csv", "-t", "outcome", "--jobs", "0"], 2, "--jobs 0"),
         (["fit", "dates.csv", "-t", "outcome"], 1, "holds dates"),

@@ -9,6 +9,8 @@ import pytest
 
 pd = pytest.importorskip("pandas")
 
+from sklearn.exceptions import NotFittedError  # noqa: E402
+
 from metricboost import SDistClassifier, load  # noqa: E402
 from metricboost.datasets import make_xor  # noqa: E402
 from metricboost.errors import TableError  # noqa: E402
@@ -501,7 +503,60 @@ def test_rows_without_a_target():
     assert model.problems_[0].kind == "target"
     rows, y = model.labelled(frame)
     assert len(rows) == len(y) == 110
-    with pytest.raises(TableError, match="class 'dead', which the model does not know"):
-        model.labelled(frame.assign(outcome="dead"))
+    odd = frame.assign(outcome=frame["outcome"].where(frame.index != 50, "dead"))
+    with pytest.warns(UserWarning, match="not know, such as 'dead': their rows are not scored"):
+        assert len(model.labelled(odd)[0]) == 109
+    with pytest.warns(UserWarning, match="not scored"):
+        assert model.score(odd) == model.score(frame.drop(index=50))
+    with (
+        pytest.warns(UserWarning, match="not scored"),
+        pytest.raises(TableError, match="the model knows: there is nothing to score"),
+    ):
+        model.score(frame.assign(outcome="dead"))
     with pytest.raises(TableError, match="no column 'outcome'"):
         model.score(frame.drop(columns="outcome"))
+
+
+@pytest.mark.parametrize(
+    ("table", "advice"),
+    [
+        ("parts.csv", "a str: read the file with metricboost.tables.read_table"),
+        (np.ones((3, 2)), "a ndarray: make one with pandas.DataFrame"),
+        ({"a": [1, 2]}, "a dict: make one with pandas.DataFrame"),
+    ],
+)
+def test_tables_that_are_no_frames(fitted, table, advice):
+    for call in (
+        lambda: TableClassifier().fit(table, "result"),
+        lambda: TableEncoder().fit(table),
+        lambda: fitted.predict(table),
+        lambda: fitted.score(table),
+        lambda: fitted.report(table),
+    ):
+        with pytest.raises(TypeError, match=advice):
+            call()
+
+
+def test_a_frame_of_polars(fitted):
+    polars = pytest.importorskip("polars")
+    frame = mixed()
+    table = polars.DataFrame(frame.to_dict("list"), strict=False)
+    np.testing.assert_array_equal(fitted.predict_proba(table), fitted.predict_proba(frame))
+    assert fitted.score(table) == fitted.score(frame)
+
+
+def test_what_is_not_fitted(tmp_path):
+    model = TableClassifier()
+    for call in (model.predict, model.predict_proba, model.transform, model.score, model.explain,
+                 model.report, TableEncoder().transform):  # fmt: skip
+        with pytest.raises(NotFittedError, match="not fitted yet: call fit first"):
+            call(mixed())
+    with pytest.raises(NotFittedError):
+        model.save(tmp_path / "m.mbz")
+
+
+def test_one_name_is_one_column():
+    frame = mixed().drop(columns="outcome")
+    assert "city=Oslo" not in TableEncoder(drop="city").fit(frame).features_
+    assert "patient_id" in TableEncoder(keep="patient_id").fit(frame).features_
+    assert TableClassifier(drop="city", keep="sex").drop == ("city",)

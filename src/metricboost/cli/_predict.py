@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 from .._files import replacing
 from ..errors import TableError
 from ..tables import TableClassifier, read_chunks
-from ..tables._classifier import codes_of, has_label
+from ..tables._classifier import known_codes, unknown_class
 from ..tables._encoder import WholeTable
 from ._console import Voice, WrongUsageError
 from ._models import check_columns, check_output, read_model
@@ -33,7 +32,7 @@ def run_predict(
     taken = {"prediction", *(f"p({name})" for name in model.classes_)} & set(copy)
     if taken:
         raise WrongUsageError(f"--copy {min(taken)}: the predictions have a column of that name.")
-    done, right, known = 0, 0, 0
+    tally = _Tally(model)
     with voice.hearing_warnings(), voice.working("classifying") as progress, _sink(output) as write:
         # Read twice: how a number is written shows in the whole file.
         whole = model.encoder_.look_over(part for part in read_chunks(data, rows) if len(part))
@@ -43,19 +42,51 @@ def run_predict(
                 continue
             found = _predicted(model, frame, copy, whole)
             write(found)
-            hits, labelled = _hits(model, frame, found)
-            done, right, known = done + len(frame), right + hits, known + labelled
-            progress(f"{done} rows classified")
-        if not done:
+            tally.add(frame, found)
+            progress(f"{tally.rows} rows classified")
+        if not tally.rows:
             raise TableError(f"{data} has no rows.")
         whole.judge()  # of the whole file, before it is written
-    summary = {"rows": done, "labelled": known, "error": 1 - right / known if known else None}
+    _say(voice, tally, output)
+
+
+class _Tally:
+    """How many rows there were and, of those whose class is known, how many were right."""
+
+    def __init__(self, model: TableClassifier) -> None:
+        self._model = model
+        self.rows = self.right = self.known = 0
+        self.strange: str | None = None
+
+    def add(self, frame: Any, found: Any) -> None:
+        self.rows += len(frame)
+        if self.target not in frame.columns:
+            return
+        codes, strange = known_codes(frame[self.target], self._model.classes_)
+        self.strange = self.strange or strange
+        known = codes >= 0
+        right = found["prediction"].to_numpy()[known] == self._model.classes_[codes[known]]
+        self.right, self.known = self.right + int(right.sum()), self.known + int(known.sum())
+
+    @property
+    def target(self) -> str:
+        return self._model.target_
+
+    @property
+    def error(self) -> float | None:
+        return 1 - self.right / self.known if self.known else None
+
+
+def _say(voice: Voice, tally: _Tally, output: Path | None) -> None:
+    if tally.strange is not None:
+        voice.warn(unknown_class(tally.target, tally.strange))
+    summary = {"rows": tally.rows, "labelled": tally.known, "error": tally.error}
     voice.result({**summary, "output": str(output)})
     if output is not None:
-        voice.say(f"{done} rows classified, {output} written.")
-        if known:
+        voice.say(f"{tally.rows} rows classified, {output} written.")
+        if tally.known:
             voice.say(
-                f"errors on the {known} rows whose {model.target_} is known: {summary['error']:.1%}"
+                f"errors on the {tally.known} rows whose {tally.target} is known: {tally.error:.1%}"
             )
 
 
@@ -68,24 +99,6 @@ def _predicted(model: TableClassifier, frame: Any, copy: tuple[str, ...], whole:
     for c, name in enumerate(model.classes_):
         found[f"p({name})"] = probabilities[:, c].round(6)
     return found
-
-
-def _hits(model: TableClassifier, frame: Any, found: Any) -> tuple[int, int]:
-    """How many of the rows whose class is known are classified correctly."""
-    if model.target_ not in frame.columns:
-        return 0, 0
-    codes = codes_of(frame[model.target_], model.classes_)
-    strange = frame[model.target_][(codes < 0) & has_label(frame[model.target_])]
-    if len(strange):
-        example = str(strange.iloc[0])
-        warnings.warn(
-            f"{model.target_} has classes the model does not know, such as {example!r}: their rows "
-            "are not scored.",
-            stacklevel=2,
-        )
-    known = codes >= 0
-    right = found["prediction"].to_numpy()[known] == model.classes_[codes[known]]
-    return int(right.sum()), int(known.sum())
 
 
 @contextmanager

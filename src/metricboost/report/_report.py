@@ -24,7 +24,7 @@ from .._typing import Float, Index
 from ..estimators._validation import check_table
 from ..inspection import ModelExplanation, explain_model
 from ..tables import TableClassifier
-from ..tables._classifier import has_label
+from ..tables._names import as_frame
 from ._charts import calibration_chart, network_chart, roc_chart
 from ._quality import interval, quality
 from ._rows import MOST_ROWS, packed, rows_data
@@ -110,10 +110,12 @@ def _of_table(model: TableClassifier, frame: Any) -> tuple[Any, Any, Index | Non
     """Rows, their classes where the target is there, and their places in the table."""
     if frame is None:
         return None, None, None
-    if model.target_ not in frame.columns or not has_label(frame[model.target_]).any():
-        return model.encoded(frame), None, None
-    rows, y = model.labelled(frame)
-    return model.encoded(rows), y, np.flatnonzero(has_label(frame[model.target_]))
+    frame = as_frame(frame)
+    rows = model.encoded(frame)  # all of them: a column is judged as in predictions
+    if model.target_ not in frame.columns:
+        return rows, None, None
+    places, y = model.scored(frame)
+    return (rows.iloc[places], y, places) if len(places) else (rows, None, None)
 
 
 class Summary:

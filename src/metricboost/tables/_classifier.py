@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
-from .._typing import Float
+from .._typing import Float, Index
 from ..errors import TableError
 from ..estimators import SDistClassifier
 from ._encoder import Problem, TableEncoder, WholeTable
-from ._names import refuse_twice, unknown_column
+from ._names import as_frame, names_of, refuse_twice, unknown_column
 
 #: A number with more different values than this, and in this share of the rows, is no class.
 MOST_CLASSES = 50
@@ -34,9 +36,9 @@ class TableClassifier:
     model : SDistClassifier or SDistClassifierCV, optional
         With ``missing="impute"`` (in the search, of its estimator); by default an
         ``SDistClassifier(missing="impute", random_state=0)``.
-    drop : iterable of str
+    drop : str or iterable of str
         Columns to leave out.
-    keep : iterable of str
+    keep : str or iterable of str
         Columns to keep although they look like identifiers.
 
     Attributes
@@ -64,8 +66,8 @@ class TableClassifier:
         self, model: Any = None, drop: Iterable[str] = (), keep: Iterable[str] = ()
     ) -> None:
         self.model = model
-        self.drop = tuple(drop)
-        self.keep = tuple(keep)
+        self.drop = names_of(drop)
+        self.keep = names_of(keep)
 
     def fit(self, frame: Any, target: str) -> TableClassifier:
         """Learn to tell the classes of a target column apart.
@@ -73,6 +75,7 @@ class TableClassifier:
         Parameters
         ----------
         frame : pandas.DataFrame
+            Or a table with ``to_pandas``, such as one of polars.
         target : str
             The column with the classes. Rows where it is missing are left out.
 
@@ -80,6 +83,7 @@ class TableClassifier:
         -------
         self
         """
+        frame = as_frame(frame)
         refuse_twice(frame.columns)
         if target not in frame.columns:
             raise TableError(unknown_column(target, frame.columns))
@@ -91,7 +95,7 @@ class TableClassifier:
         self.target_ = target
         self.encoder_ = TableEncoder(self.drop, self.keep).fit(rows.drop(columns=target))
         self.problems_ = self._target_problems(known) + self.encoder_.problems_
-        self.model_ = self._new_model().fit(self.encoded(rows), y)
+        self.model_ = self._new_model().fit(self._encoded(rows), y)
         positions = np.flatnonzero(known)
         for part in (self.model_, *getattr(self.model_, "estimators_", ())):
             if hasattr(part, "_training_rows"):  # neighbours are named by their place in the table
@@ -116,10 +120,18 @@ class TableClassifier:
 
         Of a table that comes in pieces, ``whole`` is what ``encoder_.look_over`` says of all of it.
         """
+        self._check_fitted()
+        return self._encoded(frame, whole)
+
+    def _encoded(self, frame: Any, whole: WholeTable | None = None) -> Any:
         import pandas as pd
 
         numbers = self.encoder_.transform(frame, whole)
         return pd.DataFrame(numbers, columns=self.encoder_.features_)
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "model_"):
+            raise NotFittedError("This TableClassifier is not fitted yet: call fit first.")
 
     @property
     def classes_(self) -> npt.NDArray[Any]:
@@ -132,43 +144,56 @@ class TableClassifier:
 
     def predict(self, frame: Any) -> npt.NDArray[Any]:
         """The predicted class of every row."""
-        result: npt.NDArray[Any] = self.model_.predict(self.encoded(frame))
+        table = self.encoded(frame)
+        result: npt.NDArray[Any] = self.model_.predict(table)
         return result
 
     def predict_proba(self, frame: Any) -> Float:
         """The probabilities of the classes."""
-        result: Float = self.model_.predict_proba(self.encoded(frame))
+        table = self.encoded(frame)
+        result: Float = self.model_.predict_proba(table)
         return result
 
     def transform(self, frame: Any) -> Float:
         """The embedding under the metric."""
-        result: Float = self.model_.transform(self.encoded(frame))
+        table = self.encoded(frame)
+        result: Float = self.model_.transform(table)
         return result
 
     def score(self, frame: Any) -> float:
-        """The share of the rows, of those whose target is known, that are classified correctly."""
-        rows, y = self.labelled(frame)
-        return float(np.mean(self.predict(rows) == y))
+        """The share of the rows, of those whose class is known, that are classified correctly.
+
+        Rows of classes that the model does not know are left out, with a warning.
+        """
+        places, y = self.scored(frame)
+        if not len(places):
+            raise TableError(
+                f"No row has a {self.target_} that the model knows: there is nothing to score. It "
+                f"was fitted with {_few(self.classes_.tolist())}."
+            )
+        return float(np.mean(self.predict(frame)[places] == y))
 
     def labelled(self, frame: Any) -> tuple[Any, npt.NDArray[Any]]:
-        """The rows whose target is known, and their classes as the model knows them."""
+        """The rows whose class the model knows, and their classes as it knows them."""
+        places, y = self.scored(frame)
+        return as_frame(frame).iloc[places], y
+
+    def scored(self, frame: Any) -> tuple[Index, npt.NDArray[Any]]:
+        """The places of the rows whose class the model knows, and their classes."""
+        self._check_fitted()
+        frame = as_frame(frame)
         if self.target_ not in frame.columns:
             raise TableError(
                 f"The table has no column {self.target_!r}, the target: its rows cannot be scored."
             )
-        known = has_label(frame[self.target_])
-        rows = frame[known]
-        codes = codes_of(rows[self.target_], self.classes_)
-        if (codes < 0).any():
-            strange = rows[self.target_][codes < 0].iloc[0]
-            raise TableError(
-                f"The target has the class {str(strange)!r}, which the model does not know: it was "
-                f"fitted with {_few(self.classes_.tolist())}."
-            )
-        return rows, self.classes_[codes]
+        codes, strange = known_codes(frame[self.target_], self.classes_)
+        if strange is not None:
+            warnings.warn(unknown_class(self.target_, strange), stacklevel=3)
+        return np.flatnonzero(codes >= 0), self.classes_[codes[codes >= 0]]
 
     def explain(self, frame: Any = None, n_neighbors: int = 3) -> Any:
         """What was learned or, for given rows, why they are classified as they are."""
+        self._check_fitted()
         if frame is None:
             return self.model_.explain()
         return self.model_.explain(self.encoded(frame), n_neighbors)
@@ -188,12 +213,14 @@ class TableClassifier:
         """
         from ..report import make_report
 
+        self._check_fitted()
         return make_report(self, frame, title=title)
 
     def save(self, path: str | os.PathLike[str], rows: bool = True) -> None:
         """Write everything to a model file; ``rows=False`` keeps the training rows out of it."""
         from ..persistence import save
 
+        self._check_fitted()
         save(self, path, rows)
 
 
@@ -237,6 +264,21 @@ def _numbers_or_texts(values: Any, target: str) -> npt.NDArray[Any]:
     if numbers.dtype.kind != "i" and float(numbers.abs().max()) >= EXACT:
         return texts.map(_name).to_numpy(dtype=str)  # as numbers, two of them might be one
     return numbers.to_numpy(dtype=np.int64)
+
+
+def known_codes(values: Any, classes: npt.NDArray[Any]) -> tuple[Index, str | None]:
+    """The codes of a target, -1 where there is no label or no such class; a class of that kind."""
+    labelled = has_label(values)
+    codes = np.where(labelled, codes_of(values, classes), -1)
+    strange = values[labelled & (codes < 0)]
+    return codes, str(strange.iloc[0]) if len(strange) else None
+
+
+def unknown_class(target: str, example: str) -> str:
+    return (
+        f"{target} has classes the model does not know, such as {example!r}: their rows are not "
+        "scored."
+    )
 
 
 def codes_of(values: Any, classes: npt.NDArray[Any]) -> npt.NDArray[np.intp]:

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
 
 from .._typing import Float
 from ..errors import TableError
-from ._names import refuse_twice, unknown_column
+from ._names import as_frame, names_of, refuse_twice, unknown_column
 from ._numbers import (
     NUMBER_SHARE,
     Evidence,
@@ -95,9 +96,9 @@ class TableEncoder:
 
     Parameters
     ----------
-    drop : iterable of str
+    drop : str or iterable of str
         Columns to leave out.
-    keep : iterable of str
+    keep : str or iterable of str
         Columns to keep although they look like identifiers.
 
     Attributes
@@ -122,11 +123,12 @@ class TableEncoder:
     """
 
     def __init__(self, drop: Iterable[str] = (), keep: Iterable[str] = ()) -> None:
-        self.drop = tuple(drop)
-        self.keep = tuple(keep)
+        self.drop = names_of(drop)
+        self.keep = names_of(keep)
 
     def fit(self, frame: Any) -> TableEncoder:
         """Decide what every column is."""
+        frame = as_frame(frame)
         for name in (*self.drop, *self.keep):
             if name not in frame.columns:
                 raise TableError(unknown_column(name, frame.columns))
@@ -258,6 +260,9 @@ class TableEncoder:
         Of a table that comes in pieces, ``whole`` is what ``look_over`` says about all of it, and
         gathers what is to be said at its end.
         """
+        if not hasattr(self, "columns_"):
+            raise NotFittedError("This TableEncoder is not fitted yet: call fit first.")
+        frame = as_frame(frame)
         self._refuse_lacking(frame)
         table = self.look_over([frame]) if whole is None else whole
         parts = [self._encoded(column, frame[column.name], table) for column in self.columns_]
