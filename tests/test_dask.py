@@ -24,6 +24,7 @@ from sklearn.base import clone
 
 import metricboost
 from metricboost.boosting import BoostingOptions, LearningOptions, learn
+from metricboost.boosting.scaling import Scaling
 from metricboost.datasets import fetch_madelon, make_double_ring, make_xor
 from metricboost.engines import get_engine
 
@@ -320,6 +321,34 @@ def test_a_client_that_does_not_wait_is_refused(client: Any) -> None:
 
     with pytest.raises(TypeError, match="client is asynchronous"):
         asyncio.run(fit())
+
+
+def fitted_in_a_task(X: Array, y: Array, as_client: bool) -> Array:
+    with distributed.worker_client() if as_client else nullcontext():
+        model = SDist(n_averaged=1, max_iter=2, random_state=0, oob_gate=None)
+        model.fit(da.from_array(X, chunks=(20, 4)), da.from_array(y, chunks=20))
+    return model.metric_.matrix()
+
+
+def test_a_fit_inside_a_task(client: Any) -> None:
+    """It needs the thread of the task that waits for it, which may have given it back before."""
+    X, y = make_xor(60, 4, informative=2, random_state=0)[:2]
+    tasks = [client.submit(fitted_in_a_task, X, y, as_client) for as_client in (False, True)]
+    one, other = client.gather([task for task in tasks if task.result(timeout=60) is not None])
+    assert np.array_equal(one, other)
+
+
+def test_a_value_far_out_on_a_cluster(client: Any) -> None:
+    """The scale is that of the other rows, as in memory; of such a column alone rows come here."""
+    X = make_xor(200, 6, informative=2, random_state=0)[0]
+    X[7, 2], X[11, 2], X[:, 3] = 1e7, -1e12, np.arange(200) == 5
+    parts = Partitions.of(client, da.from_array(X, chunks=(50, 6)))
+    kept = np.arange(3, 190)
+    found, expected = parts.scaling(kept, True, 3.0), Scaling.of(X, True, 3.0, rows=kept)
+    parts.tasks.close()
+    assert np.allclose(found.scale, expected.scale, rtol=1e-12)
+    assert np.allclose(found.center, expected.center, rtol=1e-9)
+    assert expected.scale[2] < 10
 
 
 def test_tables_on_the_cluster_are_not_pulled_to_the_client(client: Any) -> None:

@@ -4,6 +4,9 @@ A value far out then counts as lying at the end of the range, and no longer domi
 of its row. The column is not scaled again after that (products of columns are). Its
 deviation, which the value has inflated, keeps the column small, and that is as well: on SECOM, full
 of such columns, scaling them up again loses what clipping gains.
+
+Where a few values, a mistyped one say, leave so little of a column that no distance sees it, its
+deviation is that of the other rows.
 """
 
 from __future__ import annotations
@@ -19,6 +22,10 @@ from .._typing import Data, Float, Index
 
 #: A deviation below this share of the column's size is rounding: the column is constant.
 CONSTANT = 1e-13
+#: A column is lost where the rows within the clip have less than this share of its deviation...
+INFLATED = 0.1
+#: ... and those beyond it, which have made the rest, are no more than this share of the rows.
+FEW = 0.01
 #: The chance that any indicator becomes a candidate where values are missing at random.
 BY_CHANCE = 0.05
 
@@ -48,10 +55,11 @@ class Scaling:
         rows: Index | None = None,
     ) -> Scaling:
         """The constants of all rows, or of some."""
-        panels = [_panel_constants(panel) for _, panel in column_panels(X, rows)]
+        clip = clip if standardize else None
+        panels = [column_constants(panel, clip) for _, panel in column_panels(X, rows)]
         center, scale, varies = (np.concatenate(part) for part in zip(*panels))
         if not standardize:
-            center, scale, clip = np.zeros(X.shape[1]), np.ones(X.shape[1]), None
+            center, scale = np.zeros(X.shape[1]), np.ones(X.shape[1])
         return cls(center, scale, np.flatnonzero(varies), clip, n_indicators)
 
     @property
@@ -91,8 +99,13 @@ class Scaling:
         return total
 
 
-def _panel_constants(panel: Float) -> tuple[Float, Float, npt.NDArray[np.bool_]]:
-    """Mean and deviation of some columns, and which of them vary."""
+def column_constants(
+    panel: Float, clip: float | None
+) -> tuple[Float, Float, npt.NDArray[np.bool_]]:
+    """Mean and deviation of some columns, and which of them vary.
+
+    With a clip, a deviation that a few values beyond it have made is that of the other rows.
+    """
     low, high = panel.min(axis=0), panel.max(axis=0)
     size = np.maximum(np.abs(low), np.abs(high))
     safe = np.where(size > 0, size, 1.0)
@@ -100,7 +113,34 @@ def _panel_constants(panel: Float) -> tuple[Float, Float, npt.NDArray[np.bool_]]
     mean, deviation = unit.mean(axis=0), unit.std(axis=0)
     # What is too small to divide by, below 1e-307, counts as constant.
     varies = (deviation > CONSTANT) & (high > low) & (deviation * safe >= np.finfo(float).tiny)
-    return mean * safe, np.where(varies, deviation * safe, 1.0), varies
+    center, scale = mean * safe, np.where(varies, deviation * safe, 1.0)
+    if clip is not None:
+        unit -= mean
+        unit /= np.where(varies, deviation, 1.0)
+        for j in np.flatnonzero(varies & inflated(beyond(unit, clip), len(unit))):
+            others = panel[np.abs(unit[:, j]) <= clip, j]
+            (own_center,), (own_scale,), (vary,) = column_constants(others[:, None], clip)
+            if vary:  # else the values far out are all there is, as in a column of 0 and seldom 1
+                center[j], scale[j] = own_center, own_scale
+    return center, scale, varies
+
+
+def beyond(scaled: Float, clip: float) -> Float:
+    """Of the values beyond the clip: how many each column has, their sum, that of their squares."""
+    rows, columns = np.nonzero(np.abs(scaled) > clip)
+    values, n_columns = scaled[rows, columns], scaled.shape[1]
+    each = (np.ones(len(values)), values, values**2)
+    return np.stack([np.bincount(columns, weights, n_columns) for weights in each])
+
+
+def inflated(far: Float, n: int) -> npt.NDArray[np.bool_]:
+    """Columns whose deviation a few values have made; far is of columns with variance 1."""
+    count, total, squares = far
+    others = np.maximum(n - count, 1)
+    variance = (n - squares) / others - (total / others) ** 2
+    few = (count > 0) & (count <= np.ceil(FEW * n))
+    result: npt.NDArray[np.bool_] = few & (variance < INFLATED**2)
+    return result
 
 
 def informed(scaling: Scaling, X: Data, labels: Index, rows: Index | None = None) -> Scaling:

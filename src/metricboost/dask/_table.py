@@ -13,7 +13,7 @@ from distributed import futures_of
 from scipy import sparse
 
 from .._typing import Float, Index
-from ..boosting.scaling import CONSTANT, Scaling
+from ..boosting.scaling import CONSTANT, Scaling, beyond, column_constants, inflated
 from ..checkpoints import digest
 from ..estimators._validation import complain_of_columns, numbers_of, refuse_large
 from . import _shards
@@ -103,8 +103,14 @@ class Partitions:
         varies = (deviation > CONSTANT) & (high > low) & (deviation * safe >= np.finfo(float).tiny)
         if not standardize:
             return Scaling(np.zeros(len(mean)), np.ones(len(mean)), np.flatnonzero(varies))
-        scale = np.where(varies, deviation * safe, 1.0)
-        return Scaling(mean * safe, scale, np.flatnonzero(varies), clip)
+        center, scale = mean * safe, np.where(varies, deviation * safe, 1.0)
+        if clip is not None:
+            unit = safe, mean, np.where(varies, deviation, 1.0)
+            far = np.sum(self._gathered(_beyond, at, *unit, clip), axis=0)
+            for j in np.flatnonzero(varies & inflated(far, len(kept))):
+                column = self.columns(np.array([j]), kept)[:, [j]].toarray().astype(float)
+                (center[j],), (scale[j],), _ = column_constants(column, clip)
+        return Scaling(center, scale, np.flatnonzero(varies), clip)
 
     def digest(self) -> str:
         """Of the numbers and of how they are partitioned."""
@@ -179,6 +185,10 @@ def _unit_moments(part: Any, at: Index, safe: Float) -> Float:
     unit = part[at] / safe
     mean = unit.mean(axis=0)
     return np.stack([np.full(len(mean), float(len(at))), mean, ((unit - mean) ** 2).sum(axis=0)])
+
+
+def _beyond(part: Any, at: Index, safe: Float, mean: Float, deviation: Float, clip: float) -> Float:
+    return beyond((part[at] / safe - mean) / deviation, clip)
 
 
 def _taken(part: Any, rows: Index, columns: Index) -> Any:
