@@ -46,6 +46,7 @@ from ..selection.crossfit import (
 from ._learn import learn_distributed
 from ._shards import worker_threads
 from ._table import Partitions
+from ._tasks import thread_given_back
 
 #: What travels in every step; the rest does so at refreshes.
 OF_A_STEP = ("weights", "power iterations", "panel", "gate", "line")
@@ -72,7 +73,8 @@ class _Distributed:
         self._refuse_no_table(X)
         self._partitions: Partitions | None = None
         try:
-            return super().fit(X, y, sample_weight)  # type: ignore[misc]
+            with thread_given_back():
+                return super().fit(X, y, sample_weight)  # type: ignore[misc]
         finally:
             if self._partitions is not None:
                 self._partitions.tasks.close()

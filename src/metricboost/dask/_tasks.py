@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import count
 from typing import Any
 from uuid import uuid4
 
 import numpy as np
-from distributed import SchedulerPlugin, wait
+from distributed import SchedulerPlugin, rejoin, secede, wait
 
 Future = Any
+
+
+@contextmanager
+def thread_given_back() -> Iterator[None]:
+    """For a fit inside a task: tasks of the fit may need the thread that the task has."""
+    try:
+        secede()
+    except (ValueError, KeyError):  # there is no task, or it has given its thread back before
+        yield
+        return
+    try:
+        yield
+    finally:
+        rejoin()
 
 
 class Staying(SchedulerPlugin):  # type: ignore[misc]
