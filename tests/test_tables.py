@@ -65,8 +65,13 @@ def test_an_npz(tmp_path):
     with pytest.raises(TableError, match="no two-dimensional array X"):
         read_table(tmp_path / "bad.npz")
     np.savez(tmp_path / "object.npz", X=np.array([[{}]], dtype=object))
-    with pytest.raises(TableError, match="cannot be read as npz"):
+    with pytest.raises(TableError, match=r"array X of objects.*save X\.astype\(float\)"):
         read_table(tmp_path / "object.npz")
+    for name in ("y", "columns"):
+        labels = {name: np.array(["a", "b"], dtype=object)}
+        np.savez(tmp_path / "object.npz", X=np.ones((2, 2)), **labels)
+        with pytest.raises(TableError, match=rf"array {name} of .*save {name}\.astype\(str\)"):
+            read_table(tmp_path / "object.npz")
 
 
 def numbers(path):
@@ -271,6 +276,33 @@ def test_identifiers():
     assert kept.features_ == ["counter", "size", "x"]
 
 
+@pytest.mark.parametrize("kind", [str, object, np.uint64])
+def test_whole_numbers_too_large_to_be_exact_are_texts(kind):
+    many = [10**19 + 7 * i for i in range(100)]
+    few = [10**16 + i % 3 for i in range(100)]
+    frame = pd.DataFrame({
+        "uid": np.array(many, dtype=kind), "code": np.array(few, dtype=kind),
+        "x": np.linspace(0, 1, 100),
+    })  # fmt: skip
+    encoder = TableEncoder().fit(frame)
+    assert kinds(encoder) == {"uid": "identifier"}
+    assert encoder.features_ == [*(f"code={10**16 + i}" for i in range(3)), "x"]
+    np.testing.assert_array_equal(encoder.transform(frame)[:, :3].sum(axis=0), [34, 33, 33])
+
+
+def test_larger_numbers_than_any_type_has():
+    frame = texts(big=[str(10**25 + i) for i in range(100)], x=[f"{i}.5" for i in range(100)])
+    encoder = TableEncoder(keep="big").fit(frame)
+    assert kinds(TableEncoder().fit(frame)) == {"big": "identifier"}
+    assert not encoder.transform(pd.DataFrame({"big": [1e25, 2e25], "x": 1.0}))[:, :-1].any()
+
+
+def test_one_large_number_makes_no_texts_of_a_column():
+    frame = pd.DataFrame({"age": [*range(20, 60), 10**18]})
+    assert TableEncoder().fit(frame).features_ == ["age"]
+    assert TableEncoder().fit(frame.astype(str)).features_ == ["age"]
+
+
 @pytest.mark.parametrize(
     "values",
     [
@@ -459,6 +491,8 @@ def test_targets():
         TableClassifier().fit(frame, "g0")
     with pytest.raises(TableError, match="one class only"):
         TableClassifier().fit(frame.assign(outcome="ill"), "outcome")
+    with pytest.raises(TableError, match="'outcome' has no class: all of its cells are empty"):
+        TableClassifier().fit(frame.assign(outcome=None), "outcome")
     with pytest.raises(TableError, match="cannot be dropped"):
         TableClassifier(drop=["outcome"]).fit(frame, "outcome")
 

@@ -18,12 +18,11 @@ from ..errors import TableError
 from ..estimators import SDistClassifier
 from ._encoder import Problem, TableEncoder, WholeTable
 from ._names import as_frame, names_of, refuse_twice, unknown_column
+from ._numbers import EXACT
 
 #: A number with more different values than this, and in this share of the rows, is no class.
 MOST_CLASSES = 50
 MOST_CLASSES_SHARE = 0.05
-#: Whole numbers below this are exact as floating-point numbers.
-EXACT = 2.0**53
 #: Texts of a target that say it is not known, in small letters.
 NO_LABEL = ("", "na", "nan", "nat", "<na>")
 
@@ -235,6 +234,11 @@ def labels_of(values: Any, target: str) -> npt.NDArray[Any]:
     """The classes of a target column without gaps: texts, whole numbers or yes and no."""
     import pandas as pd
 
+    if not len(values):
+        raise TableError(
+            f"The target {target!r} has no class: all of its cells are empty. Is it the right "
+            "column?"
+        )
     if pd.api.types.is_bool_dtype(values):
         labels = values.to_numpy(dtype=bool)
     else:

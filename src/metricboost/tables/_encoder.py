@@ -25,6 +25,7 @@ from ._numbers import (
     as_numbers,
     is_numeric,
     texts_of,
+    too_large,
     training_numbers,
 )
 
@@ -166,14 +167,16 @@ class TableEncoder:
         """What a column is; None where it is left out."""
         if values.dtype.kind == "c":
             raise TableError(f"{name!r} holds complex numbers: make columns of their parts.")
-        if is_numeric(values):
-            self._remark_missing(values, name)
-            return self._number(values, name)
-        values = texts_of(values)
+        typed = is_numeric(values) and not too_large(values)
+        values = values if typed else texts_of(values)
         self._remark_missing(values, name)
+        if typed:
+            return self._number(values, name)
         present = values.notna()
         if not present.any():
             return Column(name, "number")
+        if too_large(values):  # as numbers, two of them might be one
+            return self._category(values, name)
         numbers = training_numbers(values, decimal)
         if numbers[present].notna().mean() >= NUMBER_SHARE:
             wrong = values[present & numbers.isna()].tolist()

@@ -115,6 +115,23 @@ def training_numbers(texts: Any, decimal: str) -> Any:
     return as_numbers(texts, decimal)
 
 
+def too_large(values: Any) -> bool:
+    """Whether most are whole numbers, of integer type or as texts, that no float has exactly.
+
+    Most of them: one code for "not measured" makes no texts of a column.
+    """
+    import pandas as pd
+
+    if pd.api.types.is_integer_dtype(values):
+        sizes = values.dropna().astype(float).abs()
+    elif is_numeric(values):
+        return False
+    else:
+        present = values.dropna()
+        sizes = as_numbers(present.where(present.str.fullmatch(r"[+-]?\d+")), POINT).abs()
+    return bool((sizes.astype(float) >= EXACT).sum() > len(sizes) / 2)
+
+
 def is_numeric(values: Any) -> bool:
     import pandas as pd
 
@@ -128,8 +145,12 @@ def texts_of(values: Any) -> Any:
     """
     import pandas as pd
 
-    if pd.api.types.is_float_dtype(values) and bool((values.dropna() % 1 == 0).all()):
+    if pd.api.types.is_float_dtype(values) and _fit_integers(values.dropna()):
         values = values.astype("Int64")
     present = values.notna()
     texts = values.astype(object).where(present).map(lambda value: str(value).strip(), "ignore")
     return texts.where(~texts.str.lower().isin(MISSING_MARKS)) if present.any() else texts
+
+
+def _fit_integers(values: Any) -> bool:
+    return bool((values % 1 == 0).all() and (values.abs() < 2.0**63).all())

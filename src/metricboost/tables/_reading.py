@@ -225,7 +225,8 @@ def _arrow(path: Path, rows: int | None) -> Iterator[Any]:
 def _npz(path: Path, rows: int | None) -> Iterator[Any]:
     import pandas as pd
 
-    with np.load(path, allow_pickle=False) as arrays:
+    with np.load(path, allow_pickle=False) as file:
+        arrays = {name: _plain(file, name, path) for name in ("X", "y", "columns") if name in file}
         if "X" not in arrays or arrays["X"].ndim != 2:
             raise TableError(f"{path} has no two-dimensional array X.")
         X = arrays["X"]
@@ -236,6 +237,19 @@ def _npz(path: Path, rows: int | None) -> Iterator[Any]:
             frame["y"] = arrays["y"]
     for start in range(0, len(frame), rows or max(len(frame), 1)):
         yield frame.iloc[start : start + (rows or len(frame))].reset_index(drop=True)
+
+
+def _plain(file: Any, name: str, path: Path) -> Any:
+    """An array of an npz; objects would have to be unpickled, which may run anything."""
+    try:
+        return file[name]
+    except ValueError as error:
+        if "allow_pickle" not in str(error):
+            raise
+        kind = "float" if name == "X" else "str"
+        raise TableError(
+            f"{path} has an array {name} of objects, which is not read: save {name}.astype({kind})."
+        ) from error
 
 
 READERS = {"CSV": _csv, "Parquet": _parquet, "Arrow": _arrow, "npz": _npz}
