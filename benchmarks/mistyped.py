@@ -10,6 +10,7 @@ The deviation of a column that a few values have made is that of the other rows
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable
 
 import numpy as np
@@ -67,6 +68,7 @@ def show(name: str, found: list[list[float]]) -> None:
 
 
 if __name__ == "__main__":
+    warnings.simplefilter("ignore", UserWarning)  # of constant columns
     for name in sys.argv[1:]:
         show(f"{name}, 20 splits", [on_table(name, seed) for seed in range(100, 120)])
     for far in () if sys.argv[1:] else FAR:
