@@ -166,6 +166,12 @@ def test_predict_to_parquet(folder, tmp_path):
     assert len(pd.read_parquet(out)) == 100
 
 
+@pytest.mark.parametrize(("name", "parted_by"), [("o", ","), ("o.TXT", ","), ("o.tsv", "\t")])
+def test_predict_to_text(folder, tmp_path, name, parted_by):
+    run("predict", folder / "model.mbz", folder / "test.csv", "-o", tmp_path / name)
+    assert (tmp_path / name).read_text().startswith(f"prediction{parted_by}p(ill){parted_by}")
+
+
 def test_memory_of_predictions_does_not_grow_with_the_file(folder, tmp_path):
     header, *lines = (folder / "test.csv").read_text().splitlines()
     out, peaks = tmp_path / "out.csv", []
@@ -201,6 +207,12 @@ def test_report(folder, tmp_path):
     assert "<h1>outcome: model</h1>" in out.read_text()
     run("report", folder / "model.mbz", "-o", out, "--title", "Mine", "--quiet")
     assert "<h1>Mine</h1>" in out.read_text()
+
+
+def test_report_on_rows_of_one_class(folder, tmp_path):
+    pd.read_csv(folder / "test.csv")[:1].to_csv(tmp_path / "one.csv", index=False)
+    arguments = "--data", tmp_path / "one.csv", "-o", tmp_path / "report.html"
+    assert run("report", folder / "model.mbz", *arguments).stderr == ""
 
 
 @pytest.mark.parametrize(("kept", "scored"), [(50, True), (0, False)])
@@ -248,7 +260,13 @@ def test_bench(folder):
         (["explain", "model.mbz", "--row", "3"], 2, "--data"),
         (["explain", "model.mbz", "--data", "test.csv", "--row", "100"], 2, "rows 0 to 99"),
         (["report", "model.mbz", "--data", "dates.csv"], 1, "lacks columns"),
-        (["tune", "train.csv", "-t", "outcome", "--scoring", "nonsense"], 1, "nonsense"),
+        (["tune", "train.csv", "-t", "outcome", "--scoring", "nope"], 2, "--scoring nope: give"),
+        (["tune", "train.csv", "-t", "outcome", "--cv", "500"], 2, "--cv 500: the largest class"),
+        (["tune", "train.csv", "-t", "g0"], 1, "offers no regression"),
+        (["fit", "train.csv", "-t", "outcome", "--drop", "outcome"], 2, "cannot be dropped"),
+        (["bench", "train.csv", "-t", "outcome", "--drop", "outcome"], 2, "cannot be dropped"),
+        (["predict", "nothing.mbz", "test.csv", "-o", "z.xlsx"], 2, "not written with"),
+        (["predict", "nothing.mbz", "test.csv", "-o", "z.csv.gz"], 2, "not written with"),
         (["tune", "train.csv", "-t", "outcome", "--jobs", "0"], 2, "--jobs 0"),
         (["fit", "dates.csv", "-t", "outcome"], 1, "holds dates"),
         (["bench", "train.csv"], 2, "--target"),

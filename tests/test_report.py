@@ -9,7 +9,12 @@ import shutil
 import numpy as np
 import pytest
 from sklearn.datasets import load_wine
-from sklearn.metrics import accuracy_score, roc_auc_score
+from sklearn.metrics import (
+    accuracy_score,
+    balanced_accuracy_score,
+    brier_score_loss,
+    roc_auc_score,
+)
 
 pytest.importorskip("jinja2")
 
@@ -55,6 +60,10 @@ def test_scores(fitted):
     assert scores["Area under the ROC curve"] == pytest.approx(
         roc_auc_score(labels, probabilities[:, 1])
     )
+    assert scores["Balanced accuracy"] == pytest.approx(
+        balanced_accuracy_score(y, model.predict(X))
+    )
+    assert scores["Brier score"] == pytest.approx(brier_score_loss(labels, probabilities[:, 1]))
     assert np.sum(found["confusion"]) == len(y)
     bins = calibration(labels, probabilities)
     assert sum(part["n"] for part in bins) == len(y)

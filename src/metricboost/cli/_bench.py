@@ -22,9 +22,9 @@ from threadpoolctl import threadpool_limits
 from .. import SDistClassifier, SDistClassifierCV
 from ..datasets import make_double_ring, make_xor
 from ..tables import TableEncoder
-from ..tables._classifier import labels_of
+from ..tables._classifier import has_label, labels_of
 from ._console import Voice, WrongUsageError
-from ._models import check_columns, read_data
+from ._models import check_columns, check_target, read_data
 
 Split = tuple[Any, Any, Any, Any]
 
@@ -79,9 +79,10 @@ def _tables(
 def _of_file(
     voice: Voice, data: Path, target: str, drop: tuple[str, ...], keep: tuple[str, ...], seed: int
 ) -> Callable[[int], Split]:
+    check_target(target, drop)
     frame = read_data(voice, data)
     check_columns(frame, (target, *drop, *keep))
-    frame = frame[frame[target].notna()]
+    frame = frame[has_label(frame[target])]
     y = labels_of(frame[target], target)
     features = frame.drop(columns=target)
 

@@ -7,11 +7,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from sklearn.metrics import get_scorer_names
+
 from .. import SDistClassifier, SDistClassifierCV
 from ..checkpoints import claim
+from ..estimators._scoring import OWN_SCORES
 from ..tables import TableClassifier
+from ..tables._classifier import has_label, labels_of
 from ._console import Voice, WrongUsageError
-from ._models import check_columns, check_output, read_data
+from ._models import check_columns, check_output, check_target, read_data
 
 #: Terms that are printed.
 SHOWN = 10
@@ -43,8 +48,12 @@ def run_fit(
     check_output(output, data)
     if options.jobs == 0:
         raise WrongUsageError("--jobs 0: give a number of processes, or -1 for all cores.")
+    check_target(options.target, options.drop)
+    _check_scoring(options.scoring)
     frame = read_data(voice, data)
     check_columns(frame, (options.target, *options.drop, *options.keep))
+    if options.tune:
+        _check_folds(options.cv, frame[options.target])
     if checkpoint is not None:
         claim(checkpoint, data, options.of_the_fit)
     start = time.perf_counter()
@@ -57,6 +66,24 @@ def run_fit(
         voice.warn(f"{problem.column} {problem.message}")
     model.save(output, options.rows)
     _say(voice, model, frame, output, seconds)
+
+
+def _check_scoring(scoring: str) -> None:
+    if scoring not in (*OWN_SCORES, *get_scorer_names()):
+        raise WrongUsageError(
+            f"--scoring {scoring}: give {', '.join(OWN_SCORES)}, or a scorer of scikit-learn, such "
+            "as roc_auc."
+        )
+
+
+def _check_folds(cv: int, target: Any) -> None:
+    """As the search would refuse it, but before anything is made of the table."""
+    labels = labels_of(target[has_label(target)], str(target.name))
+    most = int(np.unique(labels, return_counts=True)[1].max())
+    if cv > most:
+        raise WrongUsageError(
+            f"--cv {cv}: the largest class has {most} rows, and there cannot be more folds."
+        )
 
 
 def _estimator(voice: Voice, options: FitOptions) -> Any:

@@ -36,6 +36,11 @@ def check_columns(frame: Any, names: tuple[str, ...]) -> None:
             raise WrongUsageError(unknown_column(name, frame.columns))
 
 
+def check_target(target: str, drop: tuple[str, ...]) -> None:
+    if target in drop:
+        raise WrongUsageError(f"--drop {target}: it is the target, which cannot be dropped.")
+
+
 def check_output(path: Path | None, *inputs: Path | None) -> None:
     """A place to write to, before the work is done; never a file that is read."""
     if path is None:

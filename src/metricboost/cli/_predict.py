@@ -13,8 +13,11 @@ from ..errors import TableError
 from ..tables import TableClassifier, read_chunks
 from ..tables._classifier import known_codes, unknown_class
 from ..tables._encoder import WholeTable
+from ..tables._reading import ENDINGS
 from ._console import Voice, WrongUsageError
 from ._models import check_columns, check_output, read_model
+
+CSV, PARQUET = ENDINGS["CSV"], ENDINGS["Parquet"]
 
 
 def run_predict(
@@ -26,6 +29,7 @@ def run_predict(
     rows: int,
 ) -> None:
     check_output(output, data, model_path)
+    _check_ending(output)
     if output is None and voice.as_json:
         raise WrongUsageError("--json needs --output: predictions and summary would be one stream.")
     model = read_model(model_path)
@@ -101,28 +105,40 @@ def _predicted(model: TableClassifier, frame: Any, copy: tuple[str, ...], whole:
     return found
 
 
+def _check_ending(output: Path | None) -> None:
+    """Before any work: text in a file that calls itself something else helps nobody."""
+    if output is None or output.suffix.lower() in ("", *CSV, *PARQUET):
+        return
+    raise WrongUsageError(
+        f"{output} has an ending that predictions are not written with; known are "
+        f"{', '.join((*CSV, *PARQUET))}."
+    )
+
+
 @contextmanager
 def _sink(output: Path | None) -> Iterator[Any]:
     """Where chunks go: the output, or a file that appears when all of it is there."""
     if output is None:
         yield _CsvSink(sys.stdout)
         return
+    ending = output.suffix.lower()
     with replacing(output) as unfinished:
-        if output.suffix.lower() in (".parquet", ".pq"):
+        if ending in PARQUET:
             with _parquet_sink(unfinished) as write:
                 yield write
         else:
             with open(unfinished, "w", encoding="utf-8", newline="") as stream:
-                yield _CsvSink(stream)
+                yield _CsvSink(stream, "\t" if ending == ".tsv" else ",")
 
 
 class _CsvSink:
-    def __init__(self, stream: Any) -> None:
+    def __init__(self, stream: Any, delimiter: str = ",") -> None:
         self._stream = stream
+        self._delimiter = delimiter
         self._header = True
 
     def __call__(self, found: Any) -> None:
-        found.to_csv(self._stream, index=False, header=self._header)
+        found.to_csv(self._stream, sep=self._delimiter, index=False, header=self._header)
         self._header = False
 
 
