@@ -31,7 +31,8 @@ LIMIT = 60
 NUMBERS = ("normal", "normal", "normal", "constant", "binary", "integers", "small", "large",
            "huge", "tiny", "outlier", "far", "ties", "denormal")  # fmt: skip
 OTHERS = ("nan", "all nan", "inf", "text", "mixed", "dates", "category", "bool", "none", "bytes",
-          "numeric text", "complex", "objects", "nullable", "lists")  # fmt: skip
+          "numeric text", "comma text", "yes text", "large whole", "complex", "objects",
+          "nullable", "lists")  # fmt: skip
 LABELS = ("two", "two", "two", "two", "three", "text", "bool", "rare", "one", "all different",
           "nan", "none", "floats", "short", "two columns", "mixed", "empty text")  # fmt: skip
 CONTAINERS = ("frame", "frame", "array", "array", "fortran", "float32", "objects", "list", "sparse",
@@ -63,6 +64,9 @@ def _column(kind: str, n: int, rng: np.random.Generator) -> Any:
         "none": lambda: np.array([None if v > 0.5 else v for v in x], dtype=object),
         "bytes": lambda: np.array([b"raw"] * n, dtype=object),
         "numeric text": lambda: [f"{v:.3f}" for v in x],
+        "comma text": lambda: [f"{v:.3f}".replace(".", ",") for v in x],
+        "yes text": lambda: np.where(x > 0, "TRUE", "false"),
+        "large whole": lambda: np.array([10**25 + i for i in range(n)], dtype=object),
         "complex": lambda: x + 1j,
         "objects": lambda: np.array([object()] * n, dtype=object),
         "nullable": lambda: pd.array([None if v > 1 else 1 for v in x], dtype="Int64"),

@@ -41,7 +41,8 @@ class Evidence:
         """Some texts of a column; of those that are numbers, only some tell the marks apart."""
         if not texts.notna().any():
             return
-        point, comma = (as_numbers(texts, mark).notna() for mark in (POINT, COMMA))
+        point = as_numbers(texts, POINT).notna()
+        comma = texts.str.fullmatch(WITH_COMMA, na=False).astype(bool)
         dotted = point & comma & texts.str.contains(".", regex=False, na=False)
         votes = self._votes.setdefault(name, Counter())
         votes["texts"] += int(texts.notna().sum())
@@ -49,7 +50,7 @@ class Evidence:
         votes["either"] += int(dotted.sum())
         votes[POINT] += int((point & ~comma).sum())
         votes[COMMA] += int((comma & ~point).sum())
-        votes[YES_NO] += int(as_numbers(texts, YES_NO).notna().sum())
+        votes[YES_NO] += int(as_numbers(texts[~(point | comma)], YES_NO).notna().sum())
 
     def mark(self, name: str) -> str | None:
         """The decimal mark of a column; None where all of its texts fit both."""
@@ -100,7 +101,11 @@ def as_numbers(texts: Any, reading: str) -> Any:
     import pandas as pd
 
     if reading == YES_NO:
-        return texts.str.lower().map({"true": 1.0, "false": 0.0}).astype(float)
+        return (
+            texts.map(lambda text: str(text).lower(), "ignore")
+            .map({"true": 1.0, "false": 0.0})
+            .astype(float)
+        )
     if reading == COMMA:
         fits = texts.str.fullmatch(WITH_COMMA, na=False)
         plain = texts.str.replace(".", "", regex=False).str.replace(",", ".", regex=False)
