@@ -9,6 +9,7 @@ from scipy.stats import beta
 from sklearn.metrics import (
     confusion_matrix,
     log_loss,
+    recall_score,
     roc_auc_score,
     roc_curve,
 )
@@ -56,10 +57,10 @@ def _scores(labels: Index, probabilities: Float, predicted: Index) -> list[tuple
     """Name, value and what it means."""
     n_classes = probabilities.shape[1]
     present = np.unique(labels)
-    # By hand: scikit-learn's scores warn where the rows are all of one class.
-    recognised = [float((predicted[labels == c] == c).mean()) for c in present]
+    # As balanced_accuracy_score, which warns where the rows are all of one class.
+    recognised = float(recall_score(labels, predicted, labels=present, average="macro"))
     found = [
-        ("Balanced accuracy", float(np.mean(recognised)),
+        ("Balanced accuracy", recognised,
          "the mean over the classes of the share that is recognised; guessing gives "
          f"{1 / n_classes:.2f}"),
     ]  # fmt: skip
