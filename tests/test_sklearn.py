@@ -74,8 +74,8 @@ def fitted(xor):
 
 @parametrize_with_checks(
     [
-        SDist(max_iter=2),
-        SDistClassifier(max_iter=2),
+        SDist(max_iter=2, n_averaged=2),
+        SDistClassifier(max_iter=2, n_averaged=2),
         SDistClassifier(max_iter=3, n_averaged=1, classifier="knn", missing="impute"),
     ],
     expected_failed_checks=expected_failures,

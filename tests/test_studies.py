@@ -150,8 +150,8 @@ from metricboost.studies._running import run_cells
 from metricboost.studies._tasks import measure
 
 def main():
-    folder, extent = Path(sys.argv[1]), Extent(2, True)
-    quick = ("kNN", "kNN, standardised", "sDist, defaults")
+    folder, extent = Path(sys.argv[1]), Extent(3, True)
+    quick = ("kNN", "sDist, defaults")
     cells = [c for c in cells_of(["table2"], extent) if c.method in quick]
     cells = [c for c in cells if c.source.endswith("N 100, p 50")]
     known = Results(folder / "results")
