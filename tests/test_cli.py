@@ -175,7 +175,7 @@ def test_predict_to_text(folder, tmp_path, name, parted_by):
 def test_memory_of_predictions_does_not_grow_with_the_file(folder, tmp_path):
     header, *lines = (folder / "test.csv").read_text().splitlines()
     out, peaks = tmp_path / "out.csv", []
-    for copies in (20, 160):
+    for copies in (20, 80):
         path = tmp_path / "large.csv"
         path.write_text("\n".join([header, *lines * copies]) + "\n")
         tracemalloc.start()
