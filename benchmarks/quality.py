@@ -4,7 +4,9 @@
     python -m benchmarks.quality multiclass --models 3-NN NCA --seeds 0 5
     python -m benchmarks.quality interactions --print-only
 
-Nothing is chosen on the test rows. A fit has ten minutes; one that needs more is recorded as such.
+No model chooses anything on its test rows. The defaults were chosen on the tables of ``CHOSEN_ON``,
+on splits with other seeds. Standard errors over splits of one table carry Nadeau and Bengio's
+correction. A fit has ten minutes; one that needs more is recorded as such.
 Every cell (table, model, seed) is a file in the results folder, so that a run that was interrupted
 goes on where it stopped. Other parameters of a model, or another version of its package, make a new
 cell.

@@ -15,8 +15,13 @@ from scipy.stats import rankdata
 from metricboost.studies._cells import Row
 from metricboost.studies._results import mean_and_error
 
+from . import tables
+
 #: table -> model -> seed -> row
 Results = dict[str, dict[str, dict[int, Row]]]
+
+#: Test rows per training row of the real tables, whose repeats are splits 70/30 of one table.
+OVERLAP = dict.fromkeys((*tables.BINARY, *tables.MULTICLASS, *tables.MISSING), 0.3 / 0.7)
 
 #: Scores of which more is better.
 RISING = {"auc", "balanced_accuracy"}
@@ -48,12 +53,18 @@ def values(rows: dict[int, Row], key: str) -> dict[int, float]:
     return {seed: row[key] for seed, row in rows.items() if row["status"] == "ok" and key in row}
 
 
+def overlap(rows: dict[int, Row]) -> float:
+    """Test rows per training row where the repeats are splits of one table, else 0."""
+    return next((OVERLAP.get(row["table"], 0.0) for row in rows.values()), 0.0)
+
+
 def paired(
     rows: dict[int, Row], reference: dict[int, Row] | None, score: str
 ) -> tuple[float, float]:
     """The difference to the reference on the seeds that both have."""
     one, other = values(rows, score), values(reference or {}, score)
-    return mean_and_error(one[seed] - other[seed] for seed in sorted(one.keys() & other.keys()))
+    common = sorted(one.keys() & other.keys())
+    return mean_and_error((one[seed] - other[seed] for seed in common), overlap(rows))
 
 
 def common_means(models: dict[str, dict[int, Row]], score: str) -> tuple[dict[str, float], int]:
@@ -91,7 +102,7 @@ def _line(
     others = _others(rows)
     if not found:
         return head + "  " + others
-    main = _with_error(*mean_and_error(found.values()))
+    main = _with_error(*mean_and_error(found.values(), overlap(rows)))
     difference = _with_error(*paired(rows, reference, score), sign="+")
     columns = "".join(_column(rows, key, form) for _, key, form in COLUMNS if key != score)
     return f"{head}{main:>16}{difference:>18}{columns}  {others}".rstrip()
@@ -217,7 +228,7 @@ def _markdown_cell(
         return _others(rows)
     if reference:
         return _with_error(*paired(rows, reference, score), sign="+")
-    text = _with_error(*mean_and_error(found.values()))
+    text = _with_error(*mean_and_error(found.values(), overlap(rows)))
     return f"**{text}**" if marked else text
 
 

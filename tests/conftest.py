@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
+
+# A shell starts background jobs with Ctrl-C ignored, and every process they start inherits that.
+# Tests that send an interrupt need it to arrive (``nohup make test &``).
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 #: By the time they take, not by their number of tests.
 LONG = (

@@ -20,6 +20,7 @@ from metricboost.boosting.classification import leave_one_out_errors, margin_sco
 from metricboost.boosting.draws import Draws, nonzeros, panel_size
 from metricboost.boosting.forms import step_form
 from metricboost.boosting.gate import t_statistic, trimmed
+from metricboost.boosting.levels import Levels
 from metricboost.boosting.line_search import MAX_GAIN, step_weight
 from metricboost.boosting.neighborhoods import (
     affordable_neighbors,
@@ -467,6 +468,27 @@ def test_products_stop_at_the_most_candidates() -> None:
     assert terms_of(capped)[7:] == [(3, 3)]
     capped.expand([3], [0, 1, 2, 3])
     assert len(capped) == 8
+
+
+def test_products_of_two_levels_of_a_category_are_left_out() -> None:
+    """Such a product is a linear function of both columns: it is no interaction."""
+    level = np.arange(60) % 3
+    mark = np.arange(60) % 5 == 0
+    Xt = np.stack([*(level == c for c in range(3)), mark, np.linspace(-1, 1, 60)]).astype(float)
+    Xt = (Xt - Xt.mean(axis=1)[:, None]) / Xt.std(axis=1)[:, None]
+    levels = Levels(Xt)
+    assert levels.two_valued.tolist() == [True] * 4 + [False]
+    pairs = np.array([(a, b) for a in range(5) for b in range(a + 1, 5)], dtype=np.int32)
+    left_out = levels.linear(pairs[:, 0], pairs[:, 1])
+    assert pairs[left_out].tolist() == [[0, 1], [0, 2], [1, 2]]
+    for (a, b), linear in zip(pairs, left_out):
+        basis = np.stack([np.ones(60), Xt[a], Xt[b]], axis=1)
+        product = Xt[a] * Xt[b]
+        rest = product - basis @ np.linalg.lstsq(basis, product, rcond=None)[0]
+        assert (np.abs(rest).max() < 1e-9) == linear
+    candidates = Candidates(get_engine("numpy").rows(Xt), 3, levels=levels)
+    candidates.add_useful([(0, 1), (0, 3), (0, 1, 4), (0, 3, 4)])
+    assert [candidates.term(i) for i in range(5, len(candidates))] == [(0, 3), (0, 3, 4)]
 
 
 def test_powers_of_columns_of_two_values_are_left_out() -> None:

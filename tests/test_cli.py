@@ -67,6 +67,21 @@ def test_fit_for_machines(folder, tmp_path):
     assert content["problems"][0]["column"] == "id"
 
 
+def test_fit_on_noise_says_so_first(tmp_path):
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(rng.normal(size=(80, 30)), columns=[f"c{j}" for j in range(30)]).assign(
+        y=np.arange(80) % 2
+    )
+    frame.to_csv(tmp_path / "noise.csv", index=False)
+    arguments = "fit", tmp_path / "noise.csv", "-t", "y", "-o", tmp_path / "m.mbz"
+    said = run(*arguments)
+    assert said.stdout.startswith("The model is no better than guessing")
+    assert said.output.count("no better than guessing") == 1
+    content = json.loads(run(*arguments, "--json").stdout)
+    assert content["better_than_guessing"] is False
+    assert content["gain_over_guessing"] < 2
+
+
 def test_quiet(folder, tmp_path):
     arguments = "fit", folder / "train.csv", "-t", "outcome", "-q", "-o", tmp_path / "m.mbz"
     assert run(*arguments).output == ""

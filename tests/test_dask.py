@@ -402,7 +402,7 @@ def test_folds_that_learn_nothing_are_the_plain_distance(client: Any, noise: boo
     assert min(steps) == 0
     assert noise or max(steps) > 0
     assert np.allclose(found.predict_proba(X), expected.predict_proba(X), atol=1e-9)
-    assert np.isnan(found.to_local()._crossfit.plain_score)
+    assert np.isnan(found.to_local()._plain_score)
 
 
 def test_columns_far_from_zero_as_they_are(client: Any) -> None:

@@ -177,7 +177,7 @@ def test_default_names_in_a_metric(metric, X):
     """x0, x1, ... and missing(x1)."""
     parts = (metric.columns, metric.components, metric.center, metric.scale, np.zeros(4))
     twin = SparseMetric(*parts, np.ones(4), imputation=metric.imputation)
-    assert twin.terms[0].name == "missing(x1)"
+    assert "missing(x1)" in [term.name for term in twin.terms]
 
 
 def test_importances_belong_to_the_columns_of_the_input(metric):

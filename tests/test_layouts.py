@@ -68,12 +68,32 @@ def test_a_layout_makes_no_difference(
 
 @ALL
 def test_nothing_is_converted(layout: str, tmp_path: Path) -> None:
-    """What is kept is what was given: its own numbers, in the type that they had."""
+    """What is kept has the type that was given."""
     table = LAYOUTS[layout](X, tmp_path)
-    kept = model(screen_pairs=0).fit(table, Y)._crossfit.X
-    assert kept.dtype == table.dtype
-    if not sparse.issparse(table):
-        assert np.shares_memory(kept, table)
+    assert model(screen_pairs=0).fit(table, Y)._crossfit.X.dtype == table.dtype
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_what_happens_to_the_table_after_the_fit_does_not_matter(
+    layout: str, share: float, tmp_path: Path
+) -> None:
+    """A model has copied what it needs, also for predictions and explanations made later."""
+    table = LAYOUTS[layout](X.copy(), tmp_path)
+    if isinstance(table, np.memmap):
+        table = np.memmap(table.filename, table.dtype, "r+", table.offset, table.shape)
+    fitted = model(start_share=share).fit(table, Y)
+    expected = model(start_share=share).fit(X, Y)
+    values = table.data if sparse.issparse(table) else table
+    values[...] = np.random.default_rng(0).normal(size=values.shape)
+    assert np.array_equal(fitted.predict_proba(X), expected.predict_proba(X))
+    assert np.array_equal(fitted.kneighbors(X)[1], expected.kneighbors(X)[1])
+    for a, b in zip(explain_rows(fitted, X[:2]), explain_rows(expected, X[:2])):
+        assert [n.squared_distance for n in a.neighbors] == [
+            n.squared_distance for n in b.neighbors
+        ]
+    stages = zip(fitted.staged_predict(X), expected.staged_predict(X))
+    assert all(np.array_equal(a, b) for a, b in stages)
 
 
 @pytest.mark.parametrize("layout", SPARSE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import warnings
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ pytest.importorskip("jinja2")
 
 from metricboost import SDistClassifier, SDistClassifierCV, load
 from metricboost.datasets import make_xor
+from metricboost.errors import GuessingWarning
 from metricboost.report import make_report
 from metricboost.report._quality import calibration, quality
 
@@ -115,8 +117,10 @@ def test_names_cannot_break_out(fitted):
 def test_training_rows_are_noticed():
     X, y = make_xor(n_samples=200, n_features=5, informative=2, random_state=0)
     model = SDistClassifier(random_state=0).fit(X[:100], y[:100])
-    assert "errors on them are too kind" in " ".join(model.report(X[:100], y[:100]).html.split())
-    assert "errors on them are too kind" not in " ".join(
+    assert "errors on them are too optimistic" in " ".join(
+        model.report(X[:100], y[:100]).html.split()
+    )
+    assert "errors on them are too optimistic" not in " ".join(
         model.report(X[100:], y[100:]).html.split()
     )
 
@@ -147,6 +151,26 @@ def test_a_model_that_learned_nothing():
     with pytest.warns(UserWarning, match="No step"):
         model = SDistClassifier(random_state=0, oob_gate=50.0).fit(X, y)
     assert "Nothing stood out from the noise" in model.report(X, y).html
+
+
+def test_a_model_that_found_nothing_says_so_first(tmp_path):
+    """Columns that say nothing about the classes: in ``fit``, on the page and after loading."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(100, 40)), np.arange(100) % 2
+    with pytest.warns(GuessingWarning, match="no better than guessing") as heard:
+        model = SDistClassifier(random_state=0).fit(X, y)
+    assert len(heard) == 1
+    assert model.best_iter_ > 0
+    assert model.oob_gain_ < 2
+    model.save(tmp_path / "m.mbz")
+    for one in (model, load(tmp_path / "m.mbz")):
+        lead = one.report().html.split('class="lead">')[1]
+        assert lead.startswith("The model is no better than guessing")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", GuessingWarning)
+        found = SDistClassifier(random_state=0).fit(*make_xor(200, 10, informative=2)[:2])
+    assert found.oob_gain_ > 5
+    assert "no better than guessing" not in found.report().html
 
 
 def test_rows_keep_their_numbers():

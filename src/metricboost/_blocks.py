@@ -38,6 +38,21 @@ def slices(n: int, width: int) -> Iterator[slice]:
     return (slice(start, min(start + size, n)) for start in range(0, n, size))
 
 
+def only_columns(X: Data, columns: Index) -> Data:
+    """A copy of some columns of a table in a table of the same shape; the others are zero.
+
+    The copy is a sparse matrix unless all columns are copied.
+    """
+    if len(columns) == X.shape[1]:
+        return X.copy() if is_sparse(X) else np.array(X)
+    from scipy.sparse import csr_matrix
+
+    values = X.tocsc()[:, columns].toarray() if is_sparse(X) else X[:, columns]
+    n, width = values.shape
+    places = np.tile(columns.astype(np.int32), n), np.arange(0, n * width + 1, max(width, 1))
+    return csr_matrix((np.ravel(values), *places), shape=X.shape) if width else csr_matrix(X.shape)
+
+
 def column_panels(X: Data, rows: Index | None = None) -> Iterator[tuple[slice, Float]]:
     """Some columns after others, of all rows or of some."""
     n = X.shape[0] if rows is None else len(rows)

@@ -17,5 +17,9 @@ class CheckpointError(ValueError):
     """A checkpoint of another fit: of other data, other parameters, or another version."""
 
 
+class GuessingWarning(UserWarning):
+    """A fitted model is no better, out of fold, than guessing with the class frequencies."""
+
+
 class FitInterrupted(KeyboardInterrupt):
     """A fit that was asked to stop, and has written what it learned."""

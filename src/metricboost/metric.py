@@ -93,7 +93,7 @@ class SparseMetric:
     >>> metric = SparseMetric([(0,), (0, 1)], np.diag([1.0, 2.0]), np.zeros(2), np.ones(2),
     ...                       np.zeros(2), np.ones(2), feature_names=["age", "income"])
     >>> [term.name for term in metric.terms]
-    ['age*income', 'age']
+    ['age', 'age*income']
     >>> metric.matrix()
     array([[1., 0.],
            [0., 4.]])
@@ -188,17 +188,20 @@ class SparseMetric:
 
     @property
     def terms(self) -> list[MetricTerm]:
-        """The terms with their names and weights, the heaviest first."""
+        """The terms with their names and weights.
+
+        They have the order of ``columns``, of :meth:`matrix` and of :meth:`term_features`. The
+        metric of a fitted estimator has its heaviest term first.
+        """
         weights = self._weights()
-        order = np.argsort(-weights, kind="stable")
         return [
             MetricTerm(
-                self.name(self.columns[t]),
-                self.columns[t],
+                self.name(term),
+                term,
                 float(weights[t]),
                 None if self.stability is None else float(self.stability[t]),
             )
-            for t in order
+            for t, term in enumerate(self.columns)
         ]
 
     def name(self, term: tuple[int, ...]) -> str:
@@ -217,6 +220,15 @@ class SparseMetric:
         result.flat[:: len(self.columns) + 1] += self.diagonal
         return result
 
+    def get_feature_names_out(self) -> npt.NDArray[Any]:
+        """The names of the columns of :meth:`term_features`, in their order.
+
+        Returns
+        -------
+        ndarray of str objects of shape (n_terms,)
+        """
+        return np.array([self.name(term) for term in self.columns], dtype=object)
+
     def term_features(self, X: npt.ArrayLike) -> Float:
         """The standardised terms as columns, for use in any other model.
 
@@ -227,6 +239,7 @@ class SparseMetric:
         Returns
         -------
         ndarray of shape (n_samples, n_terms)
+            Column i is the term ``terms[i]``, whose name is ``get_feature_names_out()[i]``.
         """
         table = self._checked(X)
         features = np.empty((table.shape[0], len(self.columns)))
@@ -450,7 +463,8 @@ class SparseMetric:
 
     def interactions(self) -> list[MetricTerm]:
         """The terms of two or more distinct columns, the heaviest first."""
-        return [term for term in self.terms if len(set(term.columns)) > 1]
+        found = [term for term in self.terms if len(set(term.columns)) > 1]
+        return sorted(found, key=lambda term: -term.weight)
 
 
 def _default_names(n_features: int) -> list[str]:

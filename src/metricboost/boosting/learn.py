@@ -11,6 +11,7 @@ import numpy as np
 from .._typing import Data, Float, Index
 from ..engines import Engine
 from ..metric import SparseMetric
+from .levels import Levels
 from .loop import BoostingOptions, Watch, boost
 from .path import Factor, Path, Step, best_step
 from .pruning import harms, heaviest, keep_only, recurring
@@ -89,7 +90,7 @@ def learn(
         raise ValueError("All columns are constant: there is nothing to learn a distance from.")
     Xt = scaling.transposed(X, rows)
     table = engine.rows(Xt, len(scaling.plain))
-    candidates = Candidates(table, options.max_degree, options.max_candidates)
+    candidates = Candidates(table, options.max_degree, options.max_candidates, Levels(Xt))
     start = start_factor(candidates, scaling, options.init)
     screening = None
     if screens(options):

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Hashable, Iterable, Sequence
+from itertools import combinations
 
 import numpy as np
 
 from .._typing import Float, Index, Rows
 from ..engines.rows import Terms, TrainingRows
+from .levels import Levels
 from .storage import GrowingRows
 
 Term = tuple[int, ...]
@@ -32,8 +34,15 @@ class Candidates:
     zero and it is never chosen). Once there are ``most`` candidates, no more products are made.
     """
 
-    def __init__(self, rows: TrainingRows, max_degree: int, most: int | None = None) -> None:
+    def __init__(
+        self,
+        rows: TrainingRows,
+        max_degree: int,
+        most: int | None = None,
+        levels: Levels | None = None,
+    ) -> None:
         self.rows = rows
+        self._levels = levels
         self.most = sys.maxsize if most is None else most
         self.max_degree = max_degree
         self.n_columns = rows.n_columns
@@ -45,8 +54,9 @@ class Candidates:
         self._append(columns)
         self._moments.rows[:] = 0.0, 1.0
         self._n_known = len(self)  # so many, from the first on, have their moments
-        # The padding repeats, and is no column.
-        self._two_values = np.append(rows.two_valued(), False)
+        two_valued = rows.two_valued() if levels is None else levels.two_valued
+        # The padding index may occur several times in a term. It does not refer to a column.
+        self._two_values = np.append(two_valued, False)
 
     def __len__(self) -> int:
         return len(self._factors)
@@ -68,8 +78,8 @@ class Candidates:
         self._append(self._padded([t for t in terms if len(t) <= self.max_degree]))
 
     def add_useful(self, terms: Iterable[Term]) -> None:
-        """Append those that are no powers of columns of two values."""
-        self._append(self._without_powers(self._padded(list(terms))))
+        """Append the terms that say more than the columns they are made of."""
+        self._append(self._useful(self._padded(list(terms))))
 
     def _padded(self, terms: Sequence[Term]) -> Rows:
         rows = [sorted(t) + [self.n_columns] * (self.max_degree - len(t)) for t in terms]
@@ -84,12 +94,18 @@ class Candidates:
         i, j = np.nonzero(degree_a[:, None] + degree_s <= self.max_degree)
         both = np.concatenate([a[i], s[j]], axis=1)
         both.sort(axis=1)  # the padding is larger than any column number
-        self._append(self._without_powers(both[:, : self.max_degree]), self.most)
+        self._append(self._useful(both[:, : self.max_degree]), self.most)
 
-    def _without_powers(self, factors: Rows) -> Rows:
-        """Without powers of columns of two values: they are the column itself, scaled."""
+    def _useful(self, factors: Rows) -> Rows:
+        """Without powers of a column of two values, and without products of two exclusive ones."""
         repeated = factors[:, 1:] == factors[:, :-1]
-        kept: Rows = factors[~(repeated & self._two_values[factors[:, 1:]]).any(axis=1)]
+        useless = (repeated & self._two_values[factors[:, 1:]]).any(axis=1)
+        if self._levels is not None:
+            for i, j in combinations(range(factors.shape[1]), 2):
+                a, b = factors[:, i], factors[:, j]
+                both = np.flatnonzero(self._two_values[a] & self._two_values[b] & (a < b))
+                useless[both] |= self._levels.linear(a[both], b[both])
+        kept: Rows = factors[~useless]
         return kept
 
     def _append(self, factors: Rows, most: int = sys.maxsize) -> None:

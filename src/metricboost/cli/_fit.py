@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,10 @@ from sklearn.metrics import get_scorer_names
 
 from .. import SDistClassifier, SDistClassifierCV
 from ..checkpoints import claim
+from ..errors import GuessingWarning
 from ..estimators._scoring import OWN_SCORES
+from ..estimators._warnings import guessing
+from ..selection.choosing import TO_BEAT_GUESSING
 from ..tables import TableClassifier
 from ..tables._classifier import has_label, labels_of
 from ._console import Voice, WrongUsageError
@@ -60,6 +64,7 @@ def run_fit(
     estimator = _estimator(voice, options).set_params(checkpoint=checkpoint)
     model = TableClassifier(estimator, options.drop, options.keep)
     with voice.hearing_warnings():
+        warnings.simplefilter("ignore", GuessingWarning)  # the first line of the result says it
         model.fit(frame, options.target)
     seconds = time.perf_counter() - start
     for problem in model.problems_:
@@ -102,6 +107,9 @@ def _estimator(voice: Voice, options: FitOptions) -> Any:
 def _say(voice: Voice, model: TableClassifier, frame: Any, output: Path, seconds: float) -> None:
     summary = _summary(model, frame, output, seconds)
     voice.result(summary)
+    if summary["better_than_guessing"] is False:
+        voice.say(guessing(summary["gain_over_guessing"]))
+        voice.say()
     classes = ", ".join(f"{name} ({n})" for name, n in summary["classes"].items())
     voice.say(f"{summary['rows']} rows, {summary['columns']} columns; classes {classes}")
     voice.say()
@@ -131,13 +139,16 @@ def _stability(value: float | None) -> str:
 def _summary(model: TableClassifier, frame: Any, output: Path, seconds: float) -> dict[str, Any]:
     inner = model.model_
     best = getattr(inner, "best_estimator_", inner)
-    plain = best._crossfit.plain_score
+    plain = best._plain_score
+    gain = None if np.isnan(best.oob_gain_) else round(float(best.oob_gain_), 2)
     explanation = model.explain()
     summary = {
         "model": str(output),
         "rows": int(inner.class_count_.sum()),
         "columns": int(inner.n_features_in_),
         "classes": {str(c): int(n) for c, n in zip(inner.classes_, inner.class_count_)},
+        "better_than_guessing": None if gain is None else bool(gain >= TO_BEAT_GUESSING),
+        "gain_over_guessing": gain,
         "error_out_of_fold": 1 - best.oob_score_,
         "error_plain_neighbors": None if plain != plain else 1 - plain,
         "variables_used": len(explanation.variables),

@@ -187,11 +187,9 @@ class _Distributed:
         )
         folds = [Fold(fits[j % len(fits)], kept, out) for j, (kept, out) in enumerate(split)]
         n_classes = int(table.labels.max()) + 1
-        crossfit = CrossFit(
+        return CrossFit(
             X, table.labels, table.weight, n_classes, engine, folds, scaling, len(fits) == 1
         )
-        vars(crossfit)["plain_score"] = np.nan  # it takes all columns
-        return crossfit
 
     def _client(self: Any) -> Client:
         client = self.client

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._typing import Float
 from ..imputation import Imputation
 from ..metric import SparseMetric
-from ..selection.choosing import CLASSIFIERS, Candidate, choose, default_rules
+from ..selection.choosing import CLASSIFIERS, Candidate, chosen, default_rules, plain_score
 from ..selection.crossfit import CrossFit, Variant
 from ..selection.readouts import Readout, Training
 from ._explaining import ExplainingMixin
@@ -60,8 +60,13 @@ class SDistClassifier(ClassifierMixin, ExplainingMixin, SDist):  # type: ignore[
         :meth:`kneighbors` returns).
     oob_score_ : float
         The share of the rows that were classified correctly by metrics that had not seen them,
-        weighted as the rows are. It is the best of the rules tried, so somewhat kind where rows are
-        few; with ``n_averaged=1`` the metric has seen all rows, and it is too kind.
+        weighted as the rows are. For every fold the variant and the rule are chosen with the other
+        folds (``python -m benchmarks.honesty noise`` measures what the score is on noise). With
+        ``n_averaged=1`` the metric has seen all rows, and the score is far too optimistic.
+    oob_gain_ : float
+        Standard errors by which the Brier score of the same predictions is better than that of
+        guessing with the class frequencies, row by row. Below 2 the model is no better than
+        guessing, and ``fit`` warns. NaN with ``n_averaged=1``.
 
     Examples
     --------
@@ -143,11 +148,13 @@ class SDistClassifier(ClassifierMixin, ExplainingMixin, SDist):  # type: ignore[
         self.classifier = classifier
         self.n_neighbors_predict = n_neighbors_predict
 
-    def _chosen(self, crossfit: CrossFit) -> Variant:
+    def _chosen(self, crossfit: CrossFit) -> tuple[Variant, float]:
         tried = self._variants(len(crossfit.fits))
         rules = default_rules(self.classifier, self.n_neighbors_predict)
-        self._candidate = choose(self._candidates(crossfit, tried, rules))
-        return self._candidate.variant
+        found = self._candidates(crossfit, tried, rules)
+        self._candidate = chosen(crossfit, found)
+        self._plain_score = plain_score(crossfit, found)
+        return self._candidate.variant, self._candidate.gain
 
     def _set_fitted(
         self, crossfit: CrossFit, variant: Variant, imputation: Imputation | None
@@ -160,6 +167,7 @@ class SDistClassifier(ClassifierMixin, ExplainingMixin, SDist):  # type: ignore[
         self.rule_ = candidate.rule
         self.n_neighbors_predict_ = int(getattr(candidate.rule, "k", 10))
         self.oob_score_ = 1.0 - candidate.error
+        self.oob_gain_ = candidate.gain
         self._readout = self._made_readout(self.metric_.without_imputation())
 
     def _made_readout(self, metric: SparseMetric) -> Readout:

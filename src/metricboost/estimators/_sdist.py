@@ -16,6 +16,7 @@ from sklearn.utils import ClassifierTags
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from .._blocks import only_columns
 from .._threads import one_blas_thread
 from .._typing import Data, Float
 from ..boosting import LearningOptions
@@ -27,7 +28,7 @@ from ..metric import SparseMetric
 from ..selection.choosing import (
     Candidate,
     candidates,
-    choose,
+    chosen,
     default_rules,
     variants,
     with_share,
@@ -343,8 +344,10 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         crossfit = self._cross_fit(table, options)
         names = column_names(self, crossfit.X.shape[1])
         refuse_far_rows(crossfit, options.max_degree, names)
-        warn_about_fit(self, crossfit, options, table.imputation)
-        self._set_fitted(crossfit, self._chosen(crossfit), table.imputation)
+        variant, gain = self._chosen(crossfit)
+        warn_about_fit(self, crossfit, options, table.imputation, gain)
+        (crossfit,) = with_own_rows([crossfit], [variant])
+        self._set_fitted(crossfit, variant, table.imputation)
         return self
 
     def _prepared(self, X: Any, y: Any, sample_weight: Any) -> Table:
@@ -390,12 +393,16 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             line.close([fit.path for fit in crossfit.fits])
         return crossfit
 
-    def _chosen(self, crossfit: CrossFit) -> Variant:
-        """The variant of the metric, by the neighbour rules out of fold where there is a choice."""
+    def _chosen(self, crossfit: CrossFit) -> tuple[Variant, float]:
+        """The variant of the metric, and how much better than guessing it is out of fold.
+
+        The gain is NaN if there is only one variant: nothing is judged then.
+        """
         tried = self._variants(len(crossfit.fits))
         if len(tried) == 1:
-            return tried[0]
-        return choose(self._candidates(crossfit, tried, default_rules("auto", "auto"))).variant
+            return tried[0], float("nan")
+        best = chosen(crossfit, self._candidates(crossfit, tried, default_rules("auto", "auto")))
+        return best.variant, best.gain
 
     def _candidates(
         self, crossfit: CrossFit, tried: Sequence[Variant], rules: Sequence[Rule]
@@ -431,7 +438,8 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ) -> None:
         named = hasattr(self, "feature_names_in_")
         names = column_names(self, self.n_features_in_) if named else None
-        self.metric_ = crossfit.metric(variant, names, imputation)
+        most = int(self.prune) if isinstance(self.prune, Integral) else None
+        self.metric_ = crossfit.metric(variant, names, imputation, most=most)
         self.best_iter_ = sum(fit.best_iter for fit in crossfit.fits)
         self.n_iter_ = sum(fit.path.n_attempts for fit in crossfit.fits)
         plain = not len(self.metric_.components) or (
@@ -567,6 +575,21 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         return partial(_distance, self.metric_)
+
+
+def with_own_rows(crossfits: Sequence[CrossFit], variants: Sequence[Variant]) -> list[CrossFit]:
+    """The same over a copy of the training rows, which they share.
+
+    Nothing that a user does to X after ``fit`` then changes the model. The copy has the columns
+    that the fits use, and all columns if a variant has a share of the plain distance.
+    """
+    used = {
+        j for crossfit in crossfits for fit in crossfit.fits for term in fit.terms for j in term
+    }
+    if any(variant.share > 0 for variant in variants):
+        used.update(int(j) for crossfit in crossfits for j in crossfit.scaling.plain)
+    X = only_columns(crossfits[0].X, np.array(sorted(used), dtype=np.intp))
+    return [replace(crossfit, X=X) for crossfit in crossfits]
 
 
 def with_rows(crossfit: CrossFit) -> CrossFit:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar
@@ -22,6 +23,7 @@ from .._processes import run_fits
 from .._threads import one_blas_thread
 from .._typing import Float, Index
 from ..checkpoints import checkpoints_in, digest_of_table
+from ..selection.choosing import plain_score
 from ..selection.crossfit import CrossFit
 from ..selection.tuning import (
     FINALISTS,
@@ -41,6 +43,7 @@ from ._folds import folds_of
 from ._options import Table
 from ._progress import Counter
 from ._scoring import FoldScorer
+from ._sdist import with_own_rows
 from ._search import Configuration, Tasks, over_splits, results
 from ._validation import check_seed, column_names, refuse_far_rows
 from ._warnings import warn_about_fit
@@ -218,14 +221,34 @@ class SDistClassifierCV(ClassifierMixin, ExplainingMixin, TransformerMixin, Base
         self.n_splits_ = len(splits)
         tried = self._search(base, table, splits, self._configurations(random))
         self._set_results(tried)
-        best = tried[self._blended(tried)[0][0]]
-        warn_about_fit(base, best.crossfit, best.options, table.imputation)
+        chosen = self._blended(tried)
+        first, best = chosen[0]
+        gain = best.candidate.gain
+        warn_about_fit(base, tried[first].crossfit, tried[first].options, table.imputation, gain)
         if self.refit:
-            self.estimators_ = [
-                self._made(base, table, tried[i], scored) for i, scored in self._blended(tried)
-            ]
-            self.best_estimator_ = self.estimators_[0]
+            self._set_estimators(base, table, tried, chosen)
         return self
+
+    def _set_estimators(
+        self,
+        base: SDistClassifier,
+        table: Table,
+        tried: list[Configuration],
+        chosen: list[tuple[int, Scored]],
+    ) -> None:
+        """The models to blend, over one copy of the training rows."""
+        numbers = sorted({i for i, _ in chosen})
+        variants = [scored.variant for _, scored in chosen]
+        own = dict(zip(numbers, with_own_rows([tried[i].crossfit for i in numbers], variants)))
+        plain = plain_score(
+            own[numbers[0]], [scored.candidate for scored in tried[numbers[0]].found]
+        )
+        self.estimators_ = []
+        for i, scored in chosen:
+            model = self._made(base, table, replace(tried[i], crossfit=own[i]), scored)
+            model._plain_score = plain
+            self.estimators_.append(model)
+        self.best_estimator_ = self.estimators_[0]
 
     def _remember(self, base: SDistClassifier) -> None:
         """What is known before the search; what an earlier fit left is forgotten."""

@@ -11,15 +11,24 @@ import numpy as np
 from ..boosting import LearningOptions
 from ..boosting.draws import panel_size
 from ..boosting.neighborhoods import affordable_neighbors
+from ..errors import GuessingWarning
 from ..imputation import Imputation
+from ..selection.choosing import TO_BEAT_GUESSING
 from ..selection.crossfit import CrossFit
 from ._validation import column_names, listed
 
 
 def warn_about_fit(
-    model: Any, crossfit: CrossFit, options: LearningOptions, imputation: Imputation | None
+    model: Any,
+    crossfit: CrossFit,
+    options: LearningOptions,
+    imputation: Imputation | None,
+    gain: float,
 ) -> None:
-    """Called from ``fit``, so that the warnings point to the line that called it."""
+    """Called from ``fit``, so that the warnings point to the line that called it.
+
+    ``gain`` is by how many standard errors the model is better than guessing.
+    """
     names = column_names(model, model.n_features_in_)
     names = names if imputation is None else imputation.names(names)
     for message in (
@@ -30,6 +39,8 @@ def warn_about_fit(
     ):
         # the frames of fit: itself, its two decorators, and this
         warnings.warn(message, UserWarning, stacklevel=5)
+    if gain < TO_BEAT_GUESSING and any(fit.best_iter for fit in crossfit.fits):
+        warnings.warn(guessing(gain), GuessingWarning, stacklevel=5)
 
 
 def _about_columns(crossfit: CrossFit, names: list[str]) -> Iterator[str]:
@@ -71,7 +82,16 @@ def _about_steps(crossfit: CrossFit) -> Iterator[str]:
         )
     if not any(fit.best_iter for fit in crossfit.fits):
         yield (
-            "No step was accepted, so the metric is the one it started from: the classes do "
-            "not differ by more than noise, or there are too few rows. Lower oob_gate to "
-            "accept weaker evidence."
+            "No step was accepted, so the metric is the one that the fit started from. "
+            "No column or product separates the classes by more than noise in this number of "
+            "rows. A lower oob_gate accepts weaker evidence."
         )
+
+
+def guessing(gain: float) -> str:
+    """What to say of a model that is no better than guessing."""
+    return (
+        "The model is no better than guessing: out of fold its Brier score is "
+        f"{max(gain, 0.0):.1f} standard errors better than that of the class frequencies, and "
+        f"{TO_BEAT_GUESSING:.0f} are needed. Its variables and terms are not evidence of anything."
+    )

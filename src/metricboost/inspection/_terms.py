@@ -140,7 +140,8 @@ def explain_model(model: Any) -> ModelExplanation:
 
 
 def _terms(metric: SparseMetric) -> list[TermShare]:
-    total = sum(term.weight for term in metric.terms) or 1.0
+    heaviest_first = sorted(metric.terms, key=lambda term: -term.weight)
+    total = sum(term.weight for term in heaviest_first) or 1.0
     return [
         TermShare(
             term.name,
@@ -149,7 +150,7 @@ def _terms(metric: SparseMetric) -> list[TermShare]:
             term.weight / total,
             term.stability,
         )
-        for term in metric.terms
+        for term in heaviest_first
         if term.weight > 0
     ]
 

@@ -50,7 +50,7 @@ def pack_model(model: SDist | SDistClassifierCV, rows: bool, arrays: Arrays) -> 
         "class_count": [int(count) for count in model.class_count_],
         "n_features": int(model.n_features_in_),
         "feature_names": None if names is None else [str(name) for name in names],
-        "plain_score": _plain_score(parts[0]._crossfit),
+        "plain_score": _plain_score(parts[0]),
         "crossfits": [
             _pack_crossfit(crossfit, arrays.below(f"crossfit{i}"))
             for i, crossfit in enumerate(crossfits)
@@ -77,13 +77,16 @@ def unpack_model(record: Record, max_bytes: int) -> SDist | SDistClassifierCV:
         _unpack_search(model, record, crossfits, numbers)
     else:
         _unpack_part(model, record.record("part"), crossfits, numbers)
+    plain = record.optional_number("plain_score", 0.0)
+    for part in getattr(model, "estimators_", [model]):
+        part._plain_score = np.nan if plain is None else plain
     return model
 
 
-def _plain_score(crossfit: CrossFit) -> float | None:
-    """How well plain neighbours do; without rows, what the file said that they were loaded from."""
-    known = crossfit.X.shape[0] or "plain_score" in vars(crossfit)
-    return crossfit.plain_score if known and np.isfinite(crossfit.plain_score) else None
+def _plain_score(part: SDist) -> float | None:
+    """How well plain neighbours classify, where the model is a classifier and it is known."""
+    score = getattr(part, "_plain_score", np.nan)
+    return None if np.isnan(score) else score
 
 
 def _class_count(record: Record, n_classes: int) -> Array:
@@ -216,11 +219,7 @@ def _unpack_crossfits(
         folds = [Fold(fit, EMPTY, EMPTY) for fit in fits]
         scaling = unpack_scaling(part.record("scaling"), n_columns)
         engine = get_engine("auto", 1)
-        crossfit = CrossFit(X, labels, weight, n_classes, engine, folds, scaling)
-        # Known from all columns, of which the file has only those that matter.
-        plain = record.optional_number("plain_score", 0.0)
-        vars(crossfit)["plain_score"] = np.nan if plain is None else plain
-        crossfits.append(crossfit)
+        crossfits.append(CrossFit(X, labels, weight, n_classes, engine, folds, scaling))
     return crossfits, numbers
 
 

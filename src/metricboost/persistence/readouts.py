@@ -60,10 +60,15 @@ def pack_candidate(candidate: Candidate, arrays: Arrays) -> dict[str, Any]:
         "slope": float(candidate.calibration.slope),
         "offsets": arrays.add("offsets", candidate.calibration.offsets),
         "error": float(candidate.error),
+        "gain": None if np.isnan(candidate.gain) else float(candidate.gain),
     }
 
 
 def unpack_candidate(record: Record, n_classes: int) -> Candidate:
     calibration = Calibration(record.number("slope"), record.numbers("offsets", n_classes))
     variant, rule = unpack_variant(record.record("variant")), unpack_rule(record.record("rule"))
-    return Candidate(variant, rule, calibration, np.empty(0), record.number("error", 0.0, 1.0))
+    gain = record.optional_number("gain", -1e9)
+    error = record.number("error", 0.0, 1.0)
+    return Candidate(
+        variant, rule, calibration, np.empty(0), error, np.nan if gain is None else gain
+    )

@@ -22,7 +22,9 @@ from .._files import replacing
 from .._threads import one_blas_thread
 from .._typing import Float, Index
 from ..estimators._validation import check_table
+from ..estimators._warnings import guessing
 from ..inspection import ModelExplanation, explain_model
+from ..selection.choosing import TO_BEAT_GUESSING
 from ..tables import TableClassifier
 from ..tables._names import as_frame
 from ._charts import calibration_chart, network_chart, roc_chart
@@ -255,6 +257,12 @@ def _learned(summary: Summary) -> dict[str, Any]:
 
 
 def _lead(summary: Summary) -> str:
+    if summary.best.oob_gain_ < TO_BEAT_GUESSING:
+        return f"{guessing(summary.best.oob_gain_)} {_found(summary)}"
+    return _found(summary)
+
+
+def _found(summary: Summary) -> str:
     explanation, n = summary.explanation, summary.model.n_features_in_
     if explanation.start_share == 1:
         return (
@@ -287,12 +295,12 @@ def _figures(summary: Summary) -> list[tuple[str, str, str]]:
         found.append(("Errors on these rows", _percent(summary.quality["error"]),
                       f"95% interval {_percent(low)} to {_percent(high)}"))  # fmt: skip
     found.append(("Errors out of fold", _percent(1 - summary.best.oob_score_),
-                  "training rows, each by metrics that have not seen it; a little kind where rows "
-                  "are few, for the readout was chosen by them"))  # fmt: skip
-    plain = summary.best._crossfit.plain_score
+                  "training rows, each classified by a metric and a choice of the readout that have "
+                  "not seen it"))  # fmt: skip
+    plain = summary.best._plain_score
     if math.isfinite(plain):
         found.append(("Plain nearest neighbours", _percent(1 - plain),
-                      "errors of 3-NN on all columns, cross-validated"))  # fmt: skip
+                      "errors out of fold if all standardised columns count alike"))  # fmt: skip
     used, n = len(summary.explanation.variables), summary.model.n_features_in_
     found.append(("Variables used", f"{used} of {n}",
                   _counted(len(summary.explanation.terms), "term")))  # fmt: skip
@@ -303,17 +311,17 @@ def _remarks(summary: Summary) -> list[str]:
     found = []
     if summary.seen > SEEN:
         found.append(
-            f"{summary.seen:.0%} of these rows are rows the model was fitted with: errors on them "
-            "are too kind. Believe the figure out of fold, or report on rows it has not seen."
+            f"{summary.seen:.0%} of these rows are training rows of the model, so the errors on "
+            "them are too optimistic. Use the figure out of fold, or report on new rows."
         )
     if summary.best.n_averaged == 1:
         found.append(
             "The metric was learned once from all rows (n_averaged=1), so its score out of fold is "
-            "too kind."
+            "too optimistic."
         )
     elif hasattr(summary.model, "best_estimator_"):
         found.append(
-            "The model is the best of a search, so its score out of fold is somewhat kind."
+            "The model is the best of a search, so its score out of fold is somewhat optimistic."
         )
     if not summary.has_rows:
         found.append(
@@ -359,10 +367,10 @@ def _comparison(summary: Summary, classes: list[str]) -> list[dict[str, Any]]:
     on = f"{n} training rows"
     out_of_fold = round((1 - summary.best.oob_score_) * n)
     lines.append(_line("metricboost", f"{on}, out of fold", out_of_fold, n, own=True))
-    plain = summary.best._crossfit.plain_score
+    plain = summary.best._plain_score
     if math.isfinite(plain):
         lines.append(
-            _line("3 nearest neighbours, all columns", f"{on}, cross-validated",
+            _line("plain nearest neighbours, all columns", f"{on}, out of fold",
                   round((1 - plain) * n), n)
         )  # fmt: skip
     lines.append(_line(f"always “{classes[common]}”", on, n - int(counts[common]), n))

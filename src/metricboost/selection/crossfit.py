@@ -2,14 +2,17 @@
 
 Three things come from one round of fits:
 
-- *one metric*, the average of theirs: a sum of positive semi-definite matrices is a metric again,
-  and what only one of them saw averages out;
-- *stability*: in how many of them a variable occurs. Noise that passed a gate once seldom passes
-  it again without those rows, so variables that do not recur can be dropped (as in stability
-  selection);
-- *honest evidence*: every row can be classified by the metric that has not seen it. Whatever is
-  chosen or calibrated afterwards is chosen on such evidence (``choosing``), never on the
-  training error, which a learned metric flatters.
+- *One metric*: the average of the metrics of the fits. A sum of positive semi-definite matrices is
+  positive semi-definite, and a column that only one fit chose has a small weight in the average.
+- *Stability*: the share of the fits that use a variable. It says how many variables each fit is
+  pruned to. It is no evidence against noise: the fits share most of their rows, so a noise column
+  that one fit chose is often chosen by the others too.
+- *Evidence out of fold*: every row can be classified by a metric that was learned without it. What
+  is chosen or calibrated afterwards is chosen on this evidence (``choosing``), never on the
+  training error.
+
+A pruned fold metric, which is judged on the rows out of fold, and the pruned final metric come from
+the same factors (``CrossFit.pruned``), so that the metric that is used is the one that was judged.
 """
 
 from __future__ import annotations
@@ -42,8 +45,10 @@ from ..metric import SparseMetric
 READOUT_FOLDS = 5
 #: Rows that are embedded at a time for their variance.
 EMBEDDED_ROWS = 2**17
-#: Neighbours of the plain distance that a model is held against.
-PLAIN_NEIGHBORS = 3
+#: Columns that only one of the pruned fits uses are dropped from the average of those fits if the
+#: other columns hold at least this share of its weight. Below that share the final metric would
+#: differ from the metrics that were judged out of fold. Measured by ``benchmarks.honesty pruning``.
+AGREED = 0.9
 
 
 @dataclass(frozen=True)
@@ -62,9 +67,9 @@ class Variant:
     share
         Of the start metric (all columns alike) in the distance, from 0 to 1.
     recurrences
-        How many fits must use a variable for it to stay.
+        Every fit is pruned to as many variables as occur in at least this number of fits.
     size
-        The most variables that stay; None for all.
+        The most variables that every fit is pruned to; None for no limit.
     steps, penalty
         Where the paths are cut: after so many accepted steps, or by the paper's criterion with
         this penalty; None for the fits' own stop.
@@ -96,40 +101,26 @@ class CrossFit:
         """The different fits: one for each fold, or a single one for all."""
         return list({id(fold.learned): fold.learned for fold in self.folds}.values())
 
-    @cached_property
-    def plain_score(self) -> float:
-        """The share of rows that plain nearest neighbours classify correctly, cross-validated.
-
-        Three of them, on the standardised columns: what learning a distance is held against.
-        """
-        scaled = self.scaling.transposed(self.X)[: len(self.scaling.plain)].T
-        n_folds = min(READOUT_FOLDS, int(np.bincount(self.labels).min()))
-        if n_folds < 2:
-            return float("nan")
-        split = StratifiedKFold(n_folds, shuffle=True, random_state=0)
-        right = np.zeros(len(self.labels))
-        for kept, out in split.split(scaled, self.labels):
-            rows, _ = self.engine.nearest(scaled[out], scaled[kept], PLAIN_NEIGHBORS)
-            votes = np.eye(self.n_classes)[self.labels[kept][rows]].sum(axis=1)
-            right[out] = votes.argmax(axis=1) == self.labels[out]
-        return float(np.average(right, weights=self.weight))
-
     def fold_metrics(self, variant: Variant) -> list[SparseMetric]:
-        """The metric of every fold by itself, which has not seen the rows it leaves out.
+        """The metric of every fold by itself, learned without the rows that the fold leaves out."""
+        variances = self._plain_variances if variant.share > 0 else [None] * len(self.folds)
+        made = {id(fit): factor for fit, factor in zip(self.fits, self.pruned(variant))}
+        return [
+            _assembled(fold.learned, made[id(fold.learned)], self.X, variant.share, variance)
+            for fold, variance in zip(self.folds, variances)
+        ]
 
-        Which variables recur in other fits is known from rows that this fold leaves out, so it
-        must not be used here: a fold keeps as many variables as recur, its own heaviest.
+    def pruned(self, variant: Variant) -> list[Factor]:
+        """What every fit adds to the metric: the terms of its own heaviest columns.
+
+        A fit must not be pruned to the columns that recur in the other fits, because those fits
+        have seen the rows that this fit leaves out. It only takes the number of columns from them.
         """
         sizes = [variant.size] if variant.size is not None else []
         if variant.recurrences > 1:
             sizes.append(max(1, len(self.recurring(variant))))
         size = min(sizes) if sizes else None
-        variances = self._plain_variances if variant.share > 0 else [None] * len(self.folds)
-        made = {id(fit): _heaviest(_cut(fit, variant), fit.terms, size) for fit in self.fits}
-        return [
-            _assembled(fold.learned, made[id(fold.learned)], self.X, variant.share, variance)
-            for fold, variance in zip(self.folds, variances)
-        ]
+        return [_heaviest(_cut(fit, variant), fit.terms, size) for fit in self.fits]
 
     @cached_property
     def _plain_variances(self) -> list[float | None]:
@@ -139,19 +130,7 @@ class CrossFit:
 
     def recurring(self, variant: Variant) -> set[int]:
         """The columns that enough fits use."""
-        uses: Counter[int] = Counter()
-        for fit in self.fits:
-            uses.update({column for t in _cut(fit, variant).index for column in fit.terms[t]})
-        least = min(variant.recurrences, len(self.fits))
-        return {column for column, count in uses.items() if count >= least}
-
-    def leaves_any(self, variant: Variant) -> bool:
-        """Whether a term of any fit is made of columns that recur (where anything was learned)."""
-        columns = self.recurring(variant)
-        cut = [(fit, _cut(fit, variant)) for fit in self.fits]
-        learned = [(fit, factor) for fit, factor in cut if len(factor.index)]
-        kept = (len(_only(factor, fit.terms, columns).index) for fit, factor in learned)
-        return not learned or any(kept)
+        return _used_by([(fit, _cut(fit, variant)) for fit in self.fits], variant.recurrences)
 
     def metric(
         self,
@@ -159,14 +138,15 @@ class CrossFit:
         names: Sequence[str] | None = None,
         imputation: Imputation | None = None,
         with_gamma: bool = True,
+        most: int | None = None,
     ) -> SparseMetric:
         """The average of the fits' metrics, over terms standardised with all rows.
 
-        Its gamma, the width of a kernel, takes longer than the rest.
+        ``most`` limits the number of variables of the average, and replaces the size of the
+        variant. Computing gamma, the width of a kernel, takes longer than everything else here;
+        ``with_gamma=False`` leaves it out.
         """
-        columns = self.recurring(variant)
-        parts = [(fit, _only(_cut(fit, variant), fit.terms, columns)) for fit in self.fits]
-        parts = [(fit, factor) for fit, factor in parts if len(factor.index)]
+        parts = self._agreed(variant if most is None else replace(variant, size=None))
         terms = sorted({fit.terms[t] for fit, factor in parts for t in factor.index}, key=_order)
         place = {term: i for i, term in enumerate(terms)}
         blocks = [np.zeros((len(terms), 0))]
@@ -176,17 +156,35 @@ class CrossFit:
             block[[place[fit.terms[t]] for t in factor.index]] = unit
             blocks.append(block)
         whole = Factor(np.arange(len(terms)), np.hstack(blocks)).reduced()
-        whole = _heaviest(whole, terms, variant.size)
+        whole = _heaviest(whole, terms, most)
         learned = replace(
             self.fits[0], terms=terms, moments=self._moments(terms), scaling=self.scaling
         )
         metric = _assembled(learned, whole, self.X, variant.share)
+        order = np.argsort([-term.weight for term in metric.terms], kind="stable")
+        columns = [metric.columns[t] for t in order]
         return SparseMetric(
-            metric.columns, metric.components, metric.center, metric.scale, metric.term_center,
-            metric.term_scale, names, metric.diagonal, imputation,
-            metric.median_gamma(self.X) if with_gamma else None,
-            metric.clip, self._stability(metric.columns, variant),
+            columns, metric.components[:, order], metric.center, metric.scale,
+            metric.term_center[order], metric.term_scale[order], names, metric.diagonal[order],
+            imputation, metric.median_gamma(self.X) if with_gamma else None,
+            metric.clip, self._stability(columns, variant),
         )  # fmt: skip
+
+    def _agreed(self, variant: Variant) -> list[tuple[Learned, Factor]]:
+        """The fits as they are averaged. Where they are pruned: without columns of one fit only.
+
+        Such columns stay if the others would hold less than ``AGREED`` of the weight.
+        """
+        parts = [(fit, own) for fit, own in zip(self.fits, self.pruned(variant)) if len(own.index)]
+        if variant.recurrences == 1 and variant.size is None:
+            return parts
+        columns = _used_by(parts, 2)
+        agreed = [(fit, _only(factor, fit.terms, columns)) for fit, factor in parts]
+        shares = [new.weights().sum() / old.weights().sum()
+                  for (_, new), (_, old) in zip(agreed, parts)]  # fmt: skip
+        if not shares or np.mean(shares) < AGREED:
+            return parts
+        return [(fit, factor) for fit, factor in agreed if len(factor.index)]
 
     def _moments(self, terms: Sequence[Term]) -> Float:
         """Mean and deviation of the terms over all rows; a start metric keeps its own."""
@@ -313,6 +311,14 @@ def _cut(fit: Learned, variant: Variant) -> Factor:
     if variant.penalty is not None:
         return fit.path.factor(best_step(fit.path, variant.penalty))
     return fit.factor
+
+
+def _used_by(parts: Sequence[tuple[Learned, Factor]], least: int) -> set[int]:
+    """The columns that occur in at least ``least`` of the factors, or in all of them."""
+    uses: Counter[int] = Counter()
+    for fit, factor in parts:
+        uses.update({column for t in factor.index for column in fit.terms[t]})
+    return {column for column, count in uses.items() if count >= min(least, len(parts))}
 
 
 def _only(factor: Factor, terms: Sequence[Term], columns: set[int]) -> Factor:

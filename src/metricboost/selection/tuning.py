@@ -114,7 +114,7 @@ def cheap_variants(crossfit: CrossFit, limits: Limits) -> list[Variant]:
     found += [Variant(size=size) for size in SIZES if size < len(crossfit.recurring(Variant()))]
     found += [Variant(share, majority) for share in SHARES]
     found += [*(Variant(share) for share in SHARES), Variant(1.0)]
-    return [variant for variant in limits.keep_to(found) if crossfit.leaves_any(variant)]
+    return limits.keep_to(found)
 
 
 def _cuts(crossfit: CrossFit) -> list[int]:
@@ -151,6 +151,8 @@ def score_variants(
             candidate = calibrated(variant, rule, values, labels, weight)
             p = candidate.calibration.probabilities(values)
             scores = fold_scores(p, labels, weight, sizes)
+            if variant.share < 1:  # the plain distance is judged once more, by ``plain_score``
+                candidate = replace(candidate, evidence=None)
             found.append(Scored(candidate, scores, size))
     return found
 

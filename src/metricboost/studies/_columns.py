@@ -8,6 +8,7 @@ import numpy as np
 
 from ._cells import Cell, Row
 from ._results import Results, mean_and_error, measured
+from ._sources import OVERLAP
 
 #: Rows whose metric or rule is sDist's, each from one cell: (name on the page, method, key).
 OURS = (
@@ -27,6 +28,11 @@ class Column:
 
     source: str
     rows: dict[str, list[Row]]
+
+    @property
+    def overlap(self) -> float:
+        """Test rows per training row where the repeats are splits of one table, else 0."""
+        return OVERLAP.get(self.source, 0.0)
 
     def errors(self, method: str, key: str = "error") -> dict[int, float]:
         return measured(self.rows.get(method, []), key)
@@ -79,8 +85,11 @@ def excess(column: Column, method: str, key: str) -> tuple[float, float]:
     return mean_and_error(errors[r] - bayes[r] for r in sorted(errors.keys() & bayes.keys()))
 
 
-def paired(one: dict[int, float], other: dict[int, float]) -> tuple[float, float]:
-    return mean_and_error(one[r] - other[r] for r in sorted(one.keys() & other.keys()))
+def paired(
+    one: dict[int, float], other: dict[int, float], overlap: float = 0.0
+) -> tuple[float, float]:
+    common = sorted(one.keys() & other.keys())
+    return mean_and_error((one[r] - other[r] for r in common), overlap)
 
 
 def best_rival(column: Column) -> str | None:

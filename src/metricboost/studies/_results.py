@@ -80,10 +80,16 @@ def measured(rows: Iterable[Row], key: str = "error") -> dict[int, float]:
     return {row["repeat"]: row[key] for row in rows if row["status"] == "ok" and key in row}
 
 
-def mean_and_error(values: Iterable[float]) -> tuple[float, float]:
-    """The mean, and its standard error over the repeats."""
+def mean_and_error(values: Iterable[float], overlap: float = 0.0) -> tuple[float, float]:
+    """The mean, and its standard error over the repeats.
+
+    Repeats that are splits of one table share most of their training rows, so that they vary too
+    little. ``overlap``, the number of test rows divided by the number of training rows, corrects
+    the standard error for this (Nadeau and Bengio 2003). It is 0 for tables that are drawn anew.
+    """
     array = np.array(list(values))
     if not len(array):
         return np.nan, np.nan
-    spread = array.std(ddof=1) / np.sqrt(len(array)) if len(array) > 1 else np.nan
-    return float(array.mean()), float(spread)
+    if len(array) == 1:
+        return float(array[0]), np.nan
+    return float(array.mean()), float(array.std(ddof=1) * np.sqrt(1 / len(array) + overlap))

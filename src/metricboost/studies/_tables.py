@@ -22,10 +22,14 @@ KINDS = {"table1": "double ring", "table2": "XOR"}
 
 
 def _beside(
-    values: dict[int, float], paper: float | None, most: int, rows: Sequence[Row] = ()
+    values: dict[int, float],
+    paper: float | None,
+    most: int,
+    rows: Sequence[Row] = (),
+    overlap: float = 0.0,
 ) -> str:
     """Ours / the paper's / the difference, from how many repeats, and what became of the others."""
-    mean, error = mean_and_error(values.values())
+    mean, error = mean_and_error(values.values(), overlap)
     if np.isnan(mean):
         text = _failures(rows) or "not measured"
         return text if paper is None else f"{text} / {paper:.3f}"
@@ -68,7 +72,9 @@ def _side_by_side(found: dict[str, Column], sources: list[str]) -> Grid:
             values = column.bayes() if line == "Bayes" else column.lines().get(line, {})
             paper = ERRORS.get((source, line))
             left_out = line != "Bayes" and line not in column.lines()
-            cells.append("" if left_out else _beside(values, paper, most, column.of(line)))
+            cells.append(
+                "" if left_out else _beside(values, paper, most, column.of(line), column.overlap)
+            )
         rows.append(cells)
     return Grid(["", *(source.split(", ")[-1] for source in sources)], rows)
 
@@ -108,6 +114,10 @@ def excess_table(columns: dict[str, Column]) -> tuple[str, list[Block]]:
     ]
 
 
+def _to_rival(column: Column, method: str, key: str, rival: str) -> tuple[float, float]:
+    return paired(column.errors(method, key), column.errors(rival), column.overlap)
+
+
 def best_table(columns: dict[str, Column]) -> tuple[str, list[Block]]:
     """sDist against the best metric learner of every source; in short, and in full."""
     rows, tally = [], _Tally()
@@ -117,10 +127,12 @@ def best_table(columns: dict[str, Column]) -> tuple[str, list[Block]]:
             continue
         errors = column.errors(rival)
         cells = (
-            tally.judged(name, *paired(column.errors(method, key), errors), 0.0, "+")
+            tally.judged(name, *_to_rival(column, method, key, rival), 0.0, "+")
             for name, method, key in OURS
         )
-        rows.append([source, f"{rival}, {number(*mean_and_error(errors.values()))}", *cells])
+        rows.append(
+            [source, f"{rival}, {number(*mean_and_error(errors.values(), column.overlap))}", *cells]
+        )
     return f"{paragraphs('best in short')[0]} {tally}.", [
         Heading("Against the best metric learner"),
         *prose("best"),
@@ -151,7 +163,7 @@ def _beside_paper(source: str, line: str, column: Column) -> tuple[float, float,
     paper = ERRORS.get((source, line), np.nan)
     if (source, "Bayes") in ERRORS:
         return *excess(column, line, "error"), paper - ERRORS[source, "Bayes"]
-    return *mean_and_error(column.errors(line).values()), paper
+    return *mean_and_error(column.errors(line).values(), column.overlap), paper
 
 
 def pure_table(found: dict[str, Column]) -> list[Block]:
@@ -201,7 +213,7 @@ def _real_table(source: str, column: Column) -> Grid:
     for line, values in column.lines().items():
         own = column.of(line)
         paper = ERRORS.get((source, line))
-        text = _beside(values, paper, most, own)
+        text = _beside(values, paper, most, own, column.overlap)
         seconds = mean_and_error(measured(own, "cpu_seconds").values())[0]
         once = mean_and_error(measured(own, "one_fit_seconds").values())[0]
         used = mean_and_error(measured(own, "variables").values())[0]
