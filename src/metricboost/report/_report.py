@@ -295,8 +295,8 @@ def _figures(summary: Summary) -> list[tuple[str, str, str]]:
         found.append(("Errors on these rows", _percent(summary.quality["error"]),
                       f"95% interval {_percent(low)} to {_percent(high)}"))  # fmt: skip
     found.append(("Errors out of fold", _percent(1 - summary.best.oob_score_),
-                  "training rows, each classified by a metric and a choice of the readout that have "
-                  "not seen it"))  # fmt: skip
+                  "training rows, each classified by a metric and with a readout that were learned "
+                  "and chosen without it"))  # fmt: skip
     plain = summary.best._plain_score
     if math.isfinite(plain):
         found.append(("Plain nearest neighbours", _percent(1 - plain),
