@@ -25,7 +25,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._typing import Float, Index
 from ..boosting.classes import members
-from ..boosting.neighborhoods import affordable_neighbors, nearest_of_the_same
+from ..boosting.neighborhoods import nearest_of_the_same, neighbors_in_all_classes
 from ..engines import Engine, get_engine
 from ._base import LinearMetricLearner, Solution, first_factor, rooted, rooted_factor
 from ._convex import TracePenalty, minimise_over_cone
@@ -150,7 +150,7 @@ class LMNN(LinearMetricLearner):
         order = np.argsort(labels, kind="stable")  # blocks of pairs are then blocks of classes
         X, labels = X[order] - X.mean(axis=0), labels[order]
         engine = get_engine("auto")
-        k = affordable_neighbors(labels, self.n_neighbors)[0]
+        k = neighbors_in_all_classes(labels, self.n_neighbors)
         targets = nearest_of_the_same(engine, X, labels, k)
         white = _Whitening.of_targets(X, targets, RIDGE[self.solver])
         search = _Search(engine, white.of_rows(X), labels, Comparisons(targets, *_no_pairs()))

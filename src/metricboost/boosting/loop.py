@@ -43,7 +43,6 @@ class BoostingOptions:
     oob_gate: float | None
     seed: int
     multiclass: Multiclass = "common"
-    approximate: bool = False
 
 
 Watch = Callable[[int, Path], None]
@@ -70,7 +69,7 @@ def boost(
     rows.begin(labels, sample_weight)
     rows.embed(candidates.terms(start.index), start.matrix)
     more = path.n_attempts < options.max_iter and not _gave_up(path)
-    recall = follow(path, candidates, selected, lists, options.approximate, more)
+    follow(path, candidates, selected, lists, more)
     for attempt in range(path.n_attempts + 1, options.max_iter + 1):  # 2)
         if _gave_up(path):
             break
@@ -88,9 +87,9 @@ def boost(
             candidates.expand(support.tolist(), selected.add(support))
             refresh = _due(options.refresh_every, len(path) + 1)
             if refresh:
-                recall = rows.refresh(lists, len(selected), options.approximate)
+                rows.refresh(lists, len(selected))
             sizes = len(selected), len(candidates)
-            path.steps.append(Step(attempt, support, xi, w, rows.loss(), refresh, *sizes, recall))
+            path.steps.append(Step(attempt, support, xi, w, rows.loss(), refresh, *sizes))
         if watch is not None:
             watch(attempt, path)
     return path

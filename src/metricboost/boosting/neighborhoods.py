@@ -32,22 +32,20 @@ from ..engines.search import Neighborhoods, neighborhoods
 Multiclass = Literal["common", "coded"]
 
 
-def affordable_neighbors(
-    labels: Index, k: int, multiclass: Multiclass = "common"
-) -> tuple[int, int]:
-    """(k within the own class, k across): a class may have fewer rows than k.
+def neighbors_in_all_classes(labels: Index, k: int) -> int:
+    """k, or fewer if the smallest class has too few rows for k neighbours of a row within it."""
+    return min(k, int(_class_counts(labels).min()) - 1)
 
-    Across means all other classes together, or each of them where they are coded.
-    """
+
+def _class_counts(labels: Index) -> Index:
+    """Rows of every class that has any."""
     counts = np.bincount(labels)
-    smallest = int(counts.min())
-    if smallest < 2:
+    if counts.min() < 2:
         raise ValueError(
             "A class has a single row among those that a fit sees, and a row is never its own "
             "neighbour: use fewer folds, or n_averaged=1."
         )
-    across = smallest if multiclass == "coded" else len(labels) - int(counts.max())
-    return min(k, smallest - 1), min(k, across)
+    return counts
 
 
 def class_neighborhoods(
@@ -57,20 +55,25 @@ def class_neighborhoods(
     k: int,
     multiclass: Multiclass = "common",
     previous: Neighborhoods | None = None,
-    approximate: bool = False,
 ) -> Neighborhoods:
     """The nearest rows of each class for every training row; a row is never its own neighbour.
 
-    Those of an earlier metric make the search faster, and no difference to what it finds. Where
-    approximate ones would miss too many, they are exact.
+    The neighbours of an earlier metric make the search faster and do not change its result.
     """
     lists = training_lists(labels, k, multiclass)
-    return neighborhoods(engine, embedding, labels, lists, previous, approximate)
+    return neighborhoods(engine, embedding, labels, lists, previous)
 
 
 def training_lists(labels: Index, k: int, multiclass: Multiclass) -> NeighborLists:
-    """The own class first, then all others in one list, or in one each."""
-    k_same, k_other = affordable_neighbors(labels, k, multiclass)
+    """The own class first, then all others in one list, or in one each.
+
+    The lists are as long as the largest of them can be. A class with fewer rows has short lists,
+    which leaves those of the other classes as they are.
+    """
+    counts = _class_counts(labels)
+    k_same = min(k, int(counts.max()) - 1)
+    across = int(counts.max()) if multiclass == "coded" else len(labels) - int(counts.min())
+    k_other = min(k, across)
     c = np.arange(int(labels.max()) + 1, dtype=np.int32)
     if multiclass == "common":
         return NeighborLists((c[:, None] != c).astype(np.int32), (k_same, k_other))

@@ -71,8 +71,6 @@ class Step:
     refreshed: bool
     n_terms: int
     n_candidates: int
-    #: Of the neighbours after it.
-    recall: float = 1.0
 
 
 @dataclass

@@ -19,14 +19,14 @@ def follow(
     candidates: Candidates,
     selected: Selected,
     lists: NeighborLists,
-    approximate: bool,
     to_go_on: bool,
-) -> float:
-    """Take the steps; the recall of the last neighbours. The rows are needed to go on only."""
+) -> None:
+    """Take the steps of a known path. The rows take part only if the path is to go on."""
     rows = candidates.rows
     refreshes = [m for m, step in enumerate(known.steps) if step.refreshed]
     last = refreshes[-1] if refreshes else -1
-    recall = rows.refresh(lists, len(selected), approximate) if last < 0 and to_go_on else 1.0
+    if last < 0 and to_go_on:
+        rows.refresh(lists, len(selected))
     for m, step in enumerate(known.steps):
         if not len(step.support) or step.support.max() >= len(candidates):
             raise CheckpointError("The checkpoint has steps over terms that are no candidates.")
@@ -34,7 +34,6 @@ def follow(
             rows.follow(candidates.terms(step.support), step.xi, step.weight, m > last)
         candidates.expand(step.support.tolist(), selected.add(step.support))
         if to_go_on and m == last:
-            recall = rows.refresh(lists, len(selected), approximate)
+            rows.refresh(lists, len(selected))
         elif to_go_on and step.refreshed:
             rows.rotate(len(selected))
-    return recall

@@ -54,7 +54,7 @@ class Candidates:
         self._append(columns)
         self._moments.rows[:] = 0.0, 1.0
         self._n_known = len(self)  # so many, from the first on, have their moments
-        two_valued = rows.two_valued() if levels is None else levels.two_valued
+        two_valued = np.zeros(self.n_columns, bool) if levels is None else levels.two_valued
         # The padding index may occur several times in a term. It does not refer to a column.
         self._two_values = np.append(two_valued, False)
 

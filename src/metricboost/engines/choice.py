@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import warnings
 from functools import lru_cache
 
@@ -10,6 +11,8 @@ from .base import Engine
 from .numpy_engine import NumpyEngine
 
 ENGINES = ("auto", "numpy", "native", "torch")
+#: The devices that may stand behind "torch:".
+DEVICE = re.compile(r"cpu|cuda(:\d+)?")
 
 _NO_NATIVE = (
     "metricboost was installed without its C++ kernels (no compiler was found), so it runs on the "
@@ -28,13 +31,20 @@ def native_available() -> bool:
     return True
 
 
-def get_engine(name: str, threads: int = 1, device: str = "auto") -> Engine:
-    """The engine of that name; ``auto`` takes the native one where it was built.
+def is_torch(name: str) -> bool:
+    """Whether the name is "torch", or "torch:" and a device."""
+    return name == "torch" or name.startswith("torch:")
 
-    The device is for the torch engine; the others run on the CPU.
-    """
-    if name == "torch":
-        return _torch_engine(threads, device)
+
+def get_engine(name: str, threads: int = 1) -> Engine:
+    """The engine of that name; "auto" takes the native one if it was built."""
+    if not (name in ENGINES or (is_torch(name) and DEVICE.fullmatch(name[6:]))):
+        raise ValueError(
+            f"There is no engine {name!r}: give one of {', '.join(ENGINES)}, or torch with a "
+            'device, such as "torch:cpu" or "torch:cuda:1".'
+        )
+    if is_torch(name):
+        return _torch_engine(threads, name[6:] or "auto")
     if name == "numpy":
         return NumpyEngine(threads)
     if native_available():
@@ -72,12 +82,12 @@ def restored_torch_engine(threads: int, device: str, dtype: str) -> Engine:
         return get_engine("auto", threads)
 
 
-def engine_at_hand(name: str, threads: int = 1, device: str = "auto") -> Engine:
+def engine_at_hand(name: str, threads: int = 1) -> Engine:
     """The engine of that name for a fitted model; what is here where there is none of its kind."""
     try:
-        return get_engine(name, threads, device)
+        return get_engine(name, threads)
     except (ImportError, ValueError) as error:  # no PyTorch, or no such device
-        if name != "torch":
+        if not is_torch(name):
             raise
         _say_once_what_is_missing(str(error))
         return get_engine("auto", threads)

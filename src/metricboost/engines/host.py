@@ -37,15 +37,6 @@ class HostRows(TrainingRows):
     def term_moments(self, factors: Rows) -> Float:
         return self.engine.term_moments(self.Xt, factors)
 
-    def two_valued(self) -> npt.NDArray[np.bool_]:
-        """Of most columns the first rows tell."""
-        two = np.ones(self.n_columns, dtype=bool)
-        for n in (16, self.n_rows):
-            rows = self.Xt[two, :n]
-            low, high = rows.min(axis=1)[:, None], rows.max(axis=1)[:, None]
-            two[two] = ((rows == low) | (rows == high)).all(axis=1)
-        return two
-
     def columns(self, terms: Terms) -> Float:
         """The standardised columns of some terms, n x q."""
         return self.engine.term_columns(self.Xt, terms.factors, terms.moments)
@@ -81,13 +72,12 @@ class HostRows(TrainingRows):
     def _turn(self, vectors: Float) -> None:
         self._embedding = [np.ascontiguousarray(self.embedding() @ vectors)]
 
-    def _find_neighbors(self, lists: NeighborLists, approximate: bool) -> float:
+    def _find_neighbors(self, lists: NeighborLists) -> None:
         rows = self.embedding()
         place = rows if rows.shape[1] else self.Xt[: self.n_plain].T
-        near = neighborhoods(self.engine, place, self.labels, lists, self._near, approximate)
+        near = neighborhoods(self.engine, place, self.labels, lists, self._near)
         self.use(near, place)
         self.margins = self.graph.margins(rows)
-        return near.recall
 
     def use(self, near: Neighborhoods, place: Float | None = None) -> None:
         """The neighbours of the steps to come."""

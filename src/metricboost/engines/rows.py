@@ -3,7 +3,7 @@
 All that has one number a row lives here: the table's columns, the embedding, the neighbour graph,
 margins, weights and gains. Algorithm 1 sends terms, sparse vectors and step weights, and gets back
 scalars, and vectors and matrices over terms. So it is the same whether the rows are in this
-process, on a GPU or on many machines.
+process or on a GPU.
 """
 
 from __future__ import annotations
@@ -73,10 +73,6 @@ class TrainingRows(ABC):
     def term_moments(self, factors: Rows) -> Float:
         """Mean and deviation of every term's column; infinite where it does not vary."""
 
-    @abstractmethod
-    def two_valued(self) -> npt.NDArray[np.bool_]:
-        """Which columns have no more than two values."""
-
     # --- where the rows lie
 
     @abstractmethod
@@ -87,13 +83,13 @@ class TrainingRows(ABC):
     def embed(self, terms: Terms, matrix: Float) -> None:
         """``W + M M^T``: the columns ``Phi M`` join the embedding."""
 
-    def refresh(self, lists: NeighborLists, n_terms: int, approximate: bool = False) -> float:
+    def refresh(self, lists: NeighborLists, n_terms: int) -> None:
         """The neighbours under W, and the margins; plain neighbours where W is zero.
 
-        The share of the neighbours that are the nearest indeed. W has ``n_terms`` terms.
+        W has ``n_terms`` terms.
         """
         self.rotate(n_terms)
-        return self._find_neighbors(lists, approximate)
+        self._find_neighbors(lists)
 
     def rotate(self, n_terms: int) -> None:
         """Put the embedding into fewer columns where it has many more than its rank can be."""
@@ -115,8 +111,8 @@ class TrainingRows(ABC):
         """The embedding becomes ``Z V``."""
 
     @abstractmethod
-    def _find_neighbors(self, lists: NeighborLists, approximate: bool) -> float:
-        """Neighbours and margins under the embedding as it is; the recall."""
+    def _find_neighbors(self, lists: NeighborLists) -> None:
+        """Neighbours and margins under the embedding as it is."""
 
     # --- a step
 

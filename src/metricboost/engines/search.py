@@ -1,4 +1,4 @@
-"""The neighbours of all training rows, exact or approximate."""
+"""The neighbours of all training rows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._typing import Float, Index, Rows
-from .approximate import approximate_by_class, without_itself
 from .base import Engine, NeighborLists
 
 
@@ -15,13 +14,13 @@ from .base import Engine, NeighborLists
 class Neighborhoods:
     """Row numbers of the nearest rows of the own class and of the other classes.
 
-    Where they are coded, ``other`` has k rows of each other class, class after class.
+    With coded classes ``other`` has k rows of each other class, class after class. ``found`` is
+    the result of the search, in which -1 stands where a class has fewer than k rows.
     """
 
     same: Rows
     other: Rows
-    #: The share of them that are the nearest indeed, as a sample of rows has it.
-    recall: float = 1.0
+    found: Rows
 
 
 def neighborhoods(
@@ -30,47 +29,35 @@ def neighborhoods(
     labels: Index,
     lists: NeighborLists,
     previous: Neighborhoods | None = None,
-    approximate: bool = False,
 ) -> Neighborhoods:
     """The nearest rows in every list of every row; the first list is that of the own class.
 
-    Those of an earlier metric make the search faster, and no difference to what it finds. Where
-    approximate ones would miss too many, they are exact.
+    The neighbours of an earlier metric make the search faster and do not change its result.
     """
-    found = approximate_by_class(engine, place, labels, lists) if approximate else None
-    if found is None:
-        known = None if previous is None else np.hstack([previous.same, previous.other])
-        found = engine.nearest_by_class(place, labels, lists, known)[0], 1.0
-    rows, recall = found
+    known = None if previous is None else previous.found
+    found = engine.nearest_by_class(place, labels, lists, known)[0]
+    rows = repeated(found, lists)
     k_same = lists.sizes[0]
-    return Neighborhoods(rows[:, :k_same].copy(), rows[:, k_same:].copy(), recall)
+    return Neighborhoods(rows[:, :k_same].copy(), rows[:, k_same:].copy(), found)
 
 
-def exact_of_rows(
-    engine: Engine,
-    place: Float,
-    labels: Index,
-    lists: NeighborLists,
-    own: Index,
-    z: Float | None = None,
-    numbers: Index | None = None,
-) -> Rows:
-    """As ``Engine.nearest_by_class``, of some rows: by number, and where they lie if not in place.
+def repeated(found: Rows, lists: NeighborLists) -> Rows:
+    """Fill short lists by repeating their rows in turn.
 
-    ``numbers`` are those of the rows in place, sorted, where they are not all.
+    A class with fewer than k rows gives lists of fewer than k neighbours. The margin is a mean over
+    k, so that repeating the neighbours gives the mean over those that there are (with k no
+    multiple of their number, the nearest ones count up to once more than the others).
     """
-    z = place[own] if z is None else z
-    numbers = np.arange(len(place)) if numbers is None else numbers
-    found = np.empty((len(own), lists.width), dtype=np.int32)
-    for c in np.unique(labels[own]):
-        here = np.flatnonzero(labels[own] == c)
-        ends = np.cumsum(lists.sizes)
-        for number, (size, end) in enumerate(zip(lists.sizes, ends)):
-            among = np.flatnonzero((lists.slots[c] == number)[labels[numbers]])
-            own_class = lists.slots[c, c] == number
-            near, far = engine.nearest(z[here], place[among], size + own_class)
-            rows = numbers[among][near]
-            if own_class:
-                rows, _ = without_itself(rows, far, own[here])
-            found[np.ix_(here, np.arange(end - size, end))] = rows
-    return found
+    short = (found < 0).any(axis=1)
+    if not short.any():
+        return found
+    result = found.copy()
+    ends = np.cumsum(lists.sizes)
+    for start, end in zip(ends - lists.sizes, ends):
+        part = found[:, start:end]
+        counts = (part >= 0).sum(axis=1)
+        for count in np.unique(counts[counts < end - start]):
+            own = np.flatnonzero(counts == count)
+            places = np.arange(end - start) % max(int(count), 1)
+            result[own, start:end] = part[np.ix_(own, places)]
+    return result

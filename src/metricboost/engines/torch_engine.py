@@ -210,9 +210,9 @@ class _MetricTerms:
 def _device(name: str) -> str:
     if name == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
-    if name == "cuda" and not torch.cuda.is_available():
+    if name.startswith("cuda") and not torch.cuda.is_available():
         raise ValueError(
-            'device="cuda" needs a GPU that PyTorch can use, and torch.cuda.is_available() says '
-            'there is none. Use device="auto" or "cpu".'
+            f'engine="torch:{name}" needs a GPU that PyTorch can use, and torch.cuda.is_available() '
+            'says there is none. Use engine="torch" or "torch:cpu".'
         )
     return name

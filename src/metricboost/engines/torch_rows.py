@@ -22,7 +22,8 @@ from .._typing import Float, Index, Rows
 from .base import CONSTANT, NeighborLists
 from .host import MARGIN_ROWS, sampled_rows
 from .rows import Line, Terms, TrainingRows
-from .torch_search import full_products
+from .search import repeated
+from .torch_search import as_rows, full_products
 
 if TYPE_CHECKING:
     from .torch_engine import TorchEngine
@@ -98,15 +99,6 @@ class TorchRows(TrainingRows):
         deviation = torch.where(varies, deviation, torch.inf)
         return _host(torch.stack([mean, deviation], 1))
 
-    @_bounded
-    def two_valued(self) -> npt.NDArray[np.bool_]:
-        two = [
-            ((part == part.amin(1, keepdim=True)) | (part == part.amax(1, keepdim=True))).all(1)
-            for part in torch.split(self.Xt, self.at_a_time())
-        ]
-        found: npt.NDArray[np.bool_] = torch.cat(two).cpu().numpy()
-        return found
-
     def raw(self, factors: Rows) -> Tensor:
         """Products of columns, q x n; a factor of ``n_columns`` stands for 1."""
         index = self._sent(factors, torch.int64)
@@ -158,8 +150,7 @@ class TorchRows(TrainingRows):
         self._embedding = [self.embedding() @ self._sent(vectors)]
 
     @_bounded
-    def _find_neighbors(self, lists: NeighborLists, approximate: bool) -> float:
-        """Always exact."""
+    def _find_neighbors(self, lists: NeighborLists) -> None:
         rows = self.embedding()
         place = rows if rows.shape[1] else self.Xt[: self.n_plain].T.contiguous()
         what = f"The neighbour search of {self.n_rows} rows in {place.shape[1]} columns"
@@ -169,12 +160,14 @@ class TorchRows(TrainingRows):
         k_same = lists.sizes[0]
         what = f"The graph of {self.n_rows} rows with {lists.width} neighbours each"
         with self.engine.memory_of(what, self.n_rows * lists.width * EDGE_BYTES):
-            self.graph = _Graph(self._near[:, :k_same], self._near[:, k_same:])
+            near = self._near
+            if bool((near < 0).any()):  # a class with fewer rows than neighbours
+                near = self._sent(repeated(as_rows(near), lists), torch.int64)
+            self.graph = _Graph(near[:, :k_same], near[:, k_same:])
         self._margins = self.graph.margins(rows)
         self._column_margins = torch.empty(
             (0, min(self.n_rows, MARGIN_ROWS)), dtype=self.engine.dtype, device=self._device
         )
-        return 1.0
 
     # --- a step
 

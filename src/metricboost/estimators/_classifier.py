@@ -44,8 +44,8 @@ class SDistClassifier(ClassifierMixin, ExplainingMixin, SDist):  # type: ignore[
         from 3, 5, 10 and 20 (from 10 and 20 for "hull").
     max_iter, n_neighbors, n_nonzero, learning_rate, subsample, max_features, max_degree, \
     refresh_every, complexity_penalty, oob_gate, screen_pairs, prune, init, standardize, \
-    class_weight, multiclass, missing, clip, n_averaged, start_share, neighbors, engine, \
-    device, random_state, n_jobs, verbose, checkpoint
+    class_weight, multiclass, missing, clip, n_averaged, start_share, max_rows, \
+    max_references, engine, random_state, n_jobs, verbose, checkpoint
         As in :class:`SDist`.
 
     Attributes
@@ -108,9 +108,9 @@ class SDistClassifier(ClassifierMixin, ExplainingMixin, SDist):  # type: ignore[
         start_share: float | str = "auto",
         classifier: str = "auto",
         n_neighbors_predict: int | str = "auto",
-        neighbors: str = "auto",
+        max_rows: int | str | None = "auto",
+        max_references: int | str | None = "auto",
         engine: str = "auto",
-        device: str = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -137,9 +137,9 @@ class SDistClassifier(ClassifierMixin, ExplainingMixin, SDist):  # type: ignore[
             clip=clip,
             n_averaged=n_averaged,
             start_share=start_share,
-            neighbors=neighbors,
+            max_rows=max_rows,
+            max_references=max_references,
             engine=engine,
-            device=device,
             random_state=random_state,
             n_jobs=n_jobs,
             verbose=verbose,

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
-from functools import lru_cache
 from numbers import Integral, Real
 from typing import Any
 
@@ -15,17 +13,12 @@ from sklearn.utils import check_random_state
 from .._typing import Data, Float, Index
 from ..boosting import BoostingOptions, LearningOptions
 from ..boosting.start import Init
-from ..engines.approximate import approximate_available
 from ..imputation import Imputation
 from ..metric import SparseMetric
 from ._validation import check_init, listed
 
 #: Products are made until there are so many candidates, or twice as many as columns: a step's cost.
 MOST_CANDIDATES = 4096
-#: From so many rows on neighbours are approximate by default: fewer are searched in seconds.
-MANY_ROWS = 100_000
-
-_INSTALL = 'pip install "metricboost[ann]"'
 
 
 @dataclass(frozen=True)
@@ -54,7 +47,7 @@ def learning_options(model: Any, table: Table) -> LearningOptions:
     init = check_init(model.init, n_columns - table.n_indicators, model.max_degree)
     everything = model.max_features == "auto"
     return LearningOptions(
-        boosting=_boosting_options(model, len(table.labels)),
+        boosting=_boosting_options(model),
         max_degree=int(model.max_degree),
         screen_pairs=model.screen_pairs,
         prune=model.prune,
@@ -97,7 +90,7 @@ def _metric_over_table(init: SparseMetric, table: Table) -> SparseMetric:
     )  # fmt: skip
 
 
-def _boosting_options(model: Any, n_rows: int) -> BoostingOptions:
+def _boosting_options(model: Any) -> BoostingOptions:
     everything = model.max_features in ("auto", None)
     return BoostingOptions(
         max_iter=int(model.max_iter),
@@ -110,31 +103,6 @@ def _boosting_options(model: Any, n_rows: int) -> BoostingOptions:
         oob_gate=model.oob_gate,
         seed=int(check_random_state(model.random_state).randint(2**31 - 1)),
         multiclass=model.multiclass,
-        # a GPU searches exactly, whatever is asked for
-        approximate=model.engine != "torch" and _is_approximate(model.neighbors, n_rows),
-    )
-
-
-def _is_approximate(neighbors: str, n_rows: int) -> bool:
-    """Whether neighbours are to be approximate; says once what "auto" would need for it."""
-    if neighbors == "exact" or (neighbors == "auto" and n_rows < MANY_ROWS):
-        return False
-    if not approximate_available():
-        if neighbors == "approximate":
-            raise ImportError(f'neighbors="approximate" needs faiss: {_INSTALL}.')
-        _say_once_what_it_would_save()
-        return False
-    return True
-
-
-@lru_cache(maxsize=1)
-def _say_once_what_it_would_save() -> None:
-    warnings.warn(
-        f"The neighbours of more than {MANY_ROWS} rows are searched exactly; approximate ones "
-        "would take about a quarter of the time where a learned metric has ten directions or more. "
-        f'They need faiss: {_INSTALL}. neighbors="exact" silences this.',
-        UserWarning,
-        stacklevel=2,
     )
 
 

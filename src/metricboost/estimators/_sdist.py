@@ -22,7 +22,7 @@ from .._typing import Data, Float
 from ..boosting import LearningOptions
 from ..boosting.path import Path
 from ..checkpoints import checkpoints_in, digest_of_table
-from ..engines import ENGINES, Engine, engine_at_hand, get_engine
+from ..engines import Engine, engine_at_hand, get_engine, is_torch
 from ..imputation import Imputation
 from ..metric import SparseMetric
 from ..selection.choosing import (
@@ -132,18 +132,22 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         class, all with equal weight ("coded", the paper's coded loss). Either way one metric is
         learned: a metric for each pair of classes is not offered, because one distance is what
         can be read.
-    neighbors : {"auto", "exact", "approximate"}, default="auto"
-        How neighbours are searched while learning. "approximate" finds at least 96% of them, as a
-        sample of the rows has it, and is exact where it cannot or saves no time; it needs faiss
-        (``pip install "metricboost[ann]"``). "auto" is approximate from 100,000 rows on, where
-        faiss is installed. Predictions are always by exact neighbours.
-    engine : {"auto", "native", "numpy", "torch"}, default="auto"
-        Where the rows live while a metric is learned, and where neighbours are searched; "auto"
-        takes the C++ kernels where they were built. "torch" is for a GPU, in float32, with exact
-        neighbours always, and needs PyTorch (``pip install "metricboost[gpu]"``).
-    device : {"auto", "cpu", "cuda"}, default="auto"
-        The device of the torch engine: "auto" takes a GPU where PyTorch has one. The other
-        engines run on the CPU.
+    max_rows : "auto", int or None, default="auto"
+        The most rows that each of the averaged fits learns from, a sample of its own. "auto" is
+        10,000, or fewer if the sample would have more than 100 million numbers, or more if there
+        are so many classes that each would have fewer than 50 rows. Column constants, medians for
+        missing values and the screening of pairs use all rows. The classes are sampled in
+        proportion, but a rare class keeps its rows, with weights that put the proportions right.
+        None learns from every row.
+    max_references : "auto", int or None, default="auto"
+        The most training rows among which predictions, and the choices out of fold, search for
+        neighbours. "auto" is 50,000, or fewer if they would have more than 200 million numbers.
+        None searches among all rows.
+    engine : {"auto", "native", "numpy", "torch", "torch:cpu", "torch:cuda", "torch:cuda:1", ...}, \
+            default="auto"
+        What computes: "auto" takes the C++ kernels if they were built. "torch" needs PyTorch
+        (``pip install "metricboost[gpu]"``) and takes a GPU, in float32, if there is one; a
+        device can be named after a colon.
     random_state : int, RandomState instance or None, default=None
         Seed of the bags and panels.
     n_jobs : int or None, default=None
@@ -177,8 +181,7 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Share of the plain distance in ``metric_``.
     path_ : structured ndarray
         One row per accepted step:
-        ``fit, attempt, weight, loss, complexity, rank, terms, refreshed, recall``; the last is
-        the share of the neighbours after it that are the nearest indeed, 1 for exact ones.
+        ``fit, attempt, weight, loss, complexity, rank, terms, refreshed``.
     best_iter_ : int
         Accepted steps in ``metric_``, over all fits.
     n_iter_ : int
@@ -240,9 +243,9 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         "clip": [None, Interval(Real, 0, None, closed="neither")],
         "n_averaged": [Interval(Integral, 1, None, closed="left")],
         "start_share": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],
-        "neighbors": [StrOptions({"auto", "exact", "approximate"})],
-        "engine": [StrOptions(set(ENGINES))],
-        "device": [StrOptions({"auto", "cpu", "cuda"})],
+        "max_rows": [None, StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "max_references": [None, StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "engine": [str],
         "random_state": ["random_state"],
         "n_jobs": [
             None,
@@ -275,9 +278,9 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         clip: float | None = 3.0,
         n_averaged: int = 5,
         start_share: float | str = "auto",
-        neighbors: str = "auto",
+        max_rows: int | str | None = "auto",
+        max_references: int | str | None = "auto",
         engine: str = "auto",
-        device: str = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -303,9 +306,9 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.clip = clip
         self.n_averaged = n_averaged
         self.start_share = start_share
-        self.neighbors = neighbors
+        self.max_rows = max_rows
+        self.max_references = max_references
         self.engine = engine
-        self.device = device
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -382,7 +385,7 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 table.X,
                 table.labels,
                 table.weight,
-                get_engine(self.engine, shared.threads, self.device),
+                get_engine(self.engine, shared.threads),
                 options,
                 self.n_averaged,
                 shared.processes,
@@ -409,7 +412,7 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ) -> list[Candidate]:
         shared = workers(self.n_jobs, _size(crossfit.X), self._tasks(len(tried)))
         with_threads = replace(
-            crossfit, engine=get_engine(self.engine, shared.threads, self.device)
+            crossfit, engine=get_engine(self.engine, shared.threads)
         )
         return candidates(with_threads, tried, rules, shared.processes)
 
@@ -426,12 +429,12 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _tasks(self, n_tasks: int) -> int:
         """How many tasks processes may share: a device has room for one at a time."""
-        return 1 if self.engine == "torch" else n_tasks
+        return 1 if is_torch(self.engine) else n_tasks
 
     def _engine(self) -> Engine:
         # A fitted model may have been pickled where there was a GPU; a fit names what is missing.
         get = engine_at_hand if self.__sklearn_is_fitted__() else get_engine
-        return get(self.engine, threads(self.n_jobs), self.device)
+        return get(self.engine, threads(self.n_jobs))
 
     def _set_fitted(
         self, crossfit: CrossFit, variant: Variant, imputation: Imputation | None
@@ -615,7 +618,7 @@ def path_table(paths: Sequence[Path]) -> npt.NDArray[Any]:
     fields = [
         ("fit", np.int64), ("attempt", np.int64), ("weight", np.float64), ("loss", np.float64),
         ("complexity", np.float64), ("rank", np.int64), ("terms", np.int64),
-        ("refreshed", np.bool_), ("recall", np.float64),
+        ("refreshed", np.bool_),
     ]  # fmt: skip
     rows = []
     for number, path in enumerate(paths):
@@ -623,6 +626,6 @@ def path_table(paths: Sequence[Path]) -> npt.NDArray[Any]:
             factor = path.factor(m)
             rows.append((
                 number, step.attempt, step.weight, step.loss, factor.complexity(),
-                factor.matrix.shape[1], step.n_terms, step.refreshed, step.recall,
+                factor.matrix.shape[1], step.n_terms, step.refreshed,
             ))  # fmt: skip
     return np.array(rows, dtype=fields)

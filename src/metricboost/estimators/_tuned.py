@@ -23,6 +23,7 @@ from .._processes import run_fits
 from .._threads import one_blas_thread
 from .._typing import Float, Index
 from ..checkpoints import checkpoints_in, digest_of_table
+from ..engines import is_torch
 from ..selection.choosing import plain_score
 from ..selection.crossfit import CrossFit
 from ..selection.tuning import (
@@ -285,7 +286,7 @@ class SDistClassifierCV(ClassifierMixin, ExplainingMixin, TransformerMixin, Base
     ) -> list[Configuration]:
         scorer = FoldScorer(self.scoring, self.classes_)  # first: a wrong name costs no fits
         # A device has room for one fit at a time.
-        n_jobs = 1 if base.engine == "torch" else effective_n_jobs(self.n_jobs)
+        n_jobs = 1 if is_torch(base.engine) else effective_n_jobs(self.n_jobs)
         engine = base._engine()
         options = []
         for params in configurations:

@@ -10,7 +10,6 @@ import numpy as np
 
 from ..boosting import LearningOptions
 from ..boosting.draws import panel_size
-from ..boosting.neighborhoods import affordable_neighbors
 from ..errors import GuessingWarning
 from ..imputation import Imputation
 from ..selection.choosing import TO_BEAT_GUESSING
@@ -33,7 +32,7 @@ def warn_about_fit(
     names = names if imputation is None else imputation.names(names)
     for message in (
         *_about_columns(crossfit, names),
-        *_about_neighbors(crossfit, options),
+        *_about_neighbors(model, crossfit, options),
         *_about_nonzeros(model, crossfit, options),
         *_about_steps(crossfit),
     ):
@@ -49,13 +48,15 @@ def _about_columns(crossfit: CrossFit, names: list[str]) -> Iterator[str]:
         yield f"Constant column {listed([names[j] for j in constant])} is left out."
 
 
-def _about_neighbors(crossfit: CrossFit, options: LearningOptions) -> Iterator[str]:
-    k, smallest = options.boosting.n_neighbors, int(np.bincount(crossfit.labels).min())
-    within, across = affordable_neighbors(crossfit.labels, k, options.boosting.multiclass)
-    if k > min(within, across):
+def _about_neighbors(model: Any, crossfit: CrossFit, options: LearningOptions) -> Iterator[str]:
+    k, counts = options.boosting.n_neighbors, np.bincount(crossfit.labels)
+    few = np.flatnonzero(counts <= k)
+    if len(few):
+        names = listed([str(model.classes_[c]) for c in few])
         yield (
-            f"n_neighbors={k}, but the smallest class has {smallest} rows: "
-            f"k is lowered to {within} within a class and to {across} across."
+            f"n_neighbors={k}, but class {names} has too few rows "
+            f"({', '.join(str(counts[c]) for c in few[:5])}): fewer neighbours are used within it, "
+            "and of it."
         )
 
 

@@ -59,7 +59,7 @@ def load(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Any:
     Returns
     -------
     SparseMetric, SDist, SDistClassifier, SDistClassifierCV or TableClassifier
-        As it was saved. ``engine``, ``device``, ``n_jobs``, ``verbose`` and ``checkpoint`` have
+        As it was saved. ``engine``, ``n_jobs``, ``verbose`` and ``checkpoint`` have
         their defaults, and a search comes without its ``cv_results_``, its ``param_grid`` and its
         ``estimator``.
 

@@ -191,7 +191,6 @@ def pack_path(path: Path, arrays: Arrays) -> dict[str, Any]:
             sizes=np.array([len(step.support) for step in steps], dtype=np.int64),
             support=_joined([step.support for step in steps], np.int64),
             xi=_joined([step.xi for step in steps], np.float64),
-            recalls=np.array([step.recall for step in steps], dtype=np.float64),
         ),
     }
 
@@ -212,14 +211,12 @@ def unpack_path(record: Record, n_terms: int) -> Path:
     xi = record.numbers("xi", len(support))
     if (sizes > len(support)).any() or sizes.sum() != len(support):
         record.fail("sizes", "do not add up to the support")
-    # Files from before neighbours could be approximate do not say that they are exact.
-    recalls = record.numbers("recalls", n) if record.has("recalls") else np.ones(n)
     parts = [slice(end - size, end) for size, end in zip(sizes, np.cumsum(sizes))]
     steps = [
         Step(
             int(attempts[m]), support[parts[m]], xi[parts[m]],
             float(weights[m]), float(losses[m]), bool(refreshed[m]),
-            int(counts[0][m]), int(counts[1][m]), float(recalls[m]),
+            int(counts[0][m]), int(counts[1][m]),
         )
         for m in range(n)
     ]  # fmt: skip

@@ -1,6 +1,6 @@
 """Parameters and class labels, to and from records: what JSON cannot say is told apart or left out.
 
-What belongs to a machine rather than to a model (``engine``, ``device``, ``n_jobs``, ``verbose``,
+What belongs to a machine rather than to a model (``engine``, ``n_jobs``, ``verbose``,
 ``checkpoint``) is not kept, nor are random number generators, splitters and functions: they come
 back as defaults.
 """
@@ -19,7 +19,7 @@ from .metrics import pack_metric, unpack_metric
 from .records import Record
 from .writing import Arrays
 
-OF_THE_MACHINE = ("engine", "device", "n_jobs", "verbose", "checkpoint")
+OF_THE_MACHINE = ("engine", "n_jobs", "verbose", "checkpoint")
 #: Letters of all labels, each as long as the longest: NumPy's texts have one length.
 MOST_LETTERS = 2**24
 LABEL_TYPES = (
