@@ -11,6 +11,7 @@ import numpy as np
 from .._typing import Data, Float, Index
 from ..engines import Engine
 from ..metric import SparseMetric
+from ..sources import draw_among, least_sample
 from .levels import Levels
 from .loop import BoostingOptions, Watch, boost
 from .path import Factor, Path, Step, best_step
@@ -22,6 +23,9 @@ from .terms import Candidates, Term
 
 if TYPE_CHECKING:
     from ..checkpoints import Checkpoints, FitFile
+
+#: A sample has at least this number of rows left for screening before columns are left out.
+LEAST_SCREENED_ROWS = 2000
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,17 @@ class Learned:
         )
 
 
+@dataclass(frozen=True)
+class Known:
+    """What more rows than a fit learns from have said about the table.
+
+    ``screening`` is None if the pairs are to be screened on the rows of the fit.
+    """
+
+    scaling: Scaling
+    screening: Screening | None
+
+
 def learn(
     X: Data,
     labels: Index,
@@ -77,15 +92,20 @@ def learn(
     watch: Watch | None = None,
     rows: Index | None = None,
     checkpoints: Checkpoints | None = None,
+    known: Known | None = None,
 ) -> Learned:
     """Learn a metric that sets the classes apart; ``labels`` are their numbers from 0 on.
 
-    From all rows, or from those numbered, to which the labels and weights belong.
+    From all rows, or from those numbered, to which the labels and weights belong. If these are a
+    sample of more rows, ``known`` has what the others say.
     """
     kept = None
     if checkpoints is not None:
-        kept = checkpoints.fit(labels, sample_weight, rows, engine.signature, options)
-    scaling = informed(table_scaling(X, options, rows), X, labels, rows)
+        kept = checkpoints.fit(labels, sample_weight, rows, engine.signature, options, known)
+    if known is None:
+        scaling = informed(table_scaling(X, options, rows), X, labels, rows)
+    else:
+        scaling = known.scaling
     if not len(scaling.kept):
         raise ValueError("All columns are constant: there is nothing to learn a distance from.")
     Xt = scaling.transposed(X, rows)
@@ -94,16 +114,32 @@ def learn(
     start = start_factor(candidates, scaling, options.init)
     screening = None
     if screens(options):
-        n_pairs, budget, margin = screening_limits(len(Xt), labels, options)
-        screening = screen_pairs(
-            Xt.T, labels, n_pairs, budget, margin=margin, threads=engine.threads
-        )
+        screening = None if known is None else known.screening
+        if screening is None:
+            screening = _screened(Xt, labels, engine, options, known is not None)
         candidates.add_useful(screening.pairs)
     path = kept_boost(kept, candidates, labels, sample_weight, start, options.boosting, watch)
     learned = finished(path, candidates, scaling, screening, options)
     if learned.best_iter > 0 and options.prune is not None:
         return pruned(learned, X, rows, labels, engine, options.prune)
     return learned
+
+
+def _screened(
+    Xt: Float, labels: Index, engine: Engine, options: LearningOptions, sampled: bool
+) -> Screening:
+    """The pairs that differ between the classes, on the rows of the fit.
+
+    If these are a sample, fewer of them are used before fewer columns are.
+    """
+    n_pairs, budget, margin = screening_limits(len(Xt), labels, options)
+    if sampled:
+        affordable = int(min(budget, 2**60) / max(len(Xt), 1) ** 2)
+        affordable = max(affordable, LEAST_SCREENED_ROWS, least_sample(np.bincount(labels)))
+        rows = draw_among(np.arange(len(labels)), labels, affordable, options.boosting.seed)
+        if len(rows) < len(labels):
+            Xt, labels = Xt[:, rows], labels[rows]
+    return screen_pairs(Xt.T, labels, n_pairs, budget, margin=margin, threads=engine.threads)
 
 
 def kept_boost(

@@ -84,6 +84,13 @@ class Scaling:
             out /= self.scale[kept, None]
         return scaled if self.clip is None else np.clip(scaled, -self.clip, self.clip, out=scaled)
 
+    def prepared(self, X: Float) -> Float:
+        """The columns that vary of some rows, scaled and clipped."""
+        values: Float = np.take(X, self.kept, axis=1)
+        values -= self.center[self.kept]
+        values /= self.scale[self.kept]
+        return values if self.clip is None else np.clip(values, -self.clip, self.clip, out=values)
+
     def plain_variance(self, X: Data) -> float:
         """The summed variance of the columns of the plain distance, scaled."""
         total = 0.0
@@ -151,16 +158,27 @@ def informed(scaling: Scaling, X: Data, labels: Index, rows: Index | None = None
     """
     first = X.shape[1] - scaling.n_indicators
     marks = scaling.kept[scaling.kept >= first]
-    level = BY_CHANCE / max(len(marks), 1)
     place = slice(None) if rows is None else rows
-    said = [mark for mark in marks if _p_value(dense(X[place, mark]) > 0, labels) < level]
+    counts, n_classes = np.bincount(labels), int(labels.max()) + 1
+    marked = {
+        int(mark): np.bincount(labels[dense(X[place, mark]) > 0], minlength=n_classes)
+        for mark in marks
+    }
+    return informed_by_counts(scaling, marked, counts)
+
+
+def informed_by_counts(scaling: Scaling, marked: dict[int, Index], counts: Index) -> Scaling:
+    """The same from counts: ``marked`` has the marked rows of every class for each indicator."""
+    first = len(scaling.center) - scaling.n_indicators
+    marks = scaling.kept[scaling.kept >= first]
+    level = BY_CHANCE / max(len(marks), 1)
+    said = [mark for mark in marks if _p_value(marked[int(mark)], counts) < level]
     columns = scaling.kept[scaling.kept < first]
     kept = np.concatenate([columns, np.array(said, dtype=np.intp)])
     return replace(scaling, kept=kept) if len(kept) else scaling
 
 
-def _p_value(mark: npt.NDArray[np.bool_], labels: Index) -> float:
+def _p_value(marked: Index, counts: Index) -> float:
     """Of the hypothesis that a mark, which varies, has the same rate in all classes."""
-    counts = np.stack([np.bincount(labels[~mark], minlength=labels.max() + 1),
-                       np.bincount(labels[mark], minlength=labels.max() + 1)])  # fmt: skip
-    return float(chi2_contingency(counts, correction=False).pvalue)
+    table = np.stack([counts - marked, marked])
+    return float(chi2_contingency(table, correction=False).pvalue)

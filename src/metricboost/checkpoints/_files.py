@@ -20,7 +20,15 @@ from .._files import remove_abandoned
 from .._typing import Data, Float, Index
 from ..boosting.path import Factor, Path
 from ..errors import CheckpointError, FitInterrupted, ModelFileError
-from ._fingerprints import Fingerprint, differences, digest, digest_of_table, key, plain_options
+from ._fingerprints import (
+    Fingerprint,
+    differences,
+    digest,
+    digest_of_known,
+    digest_of_table,
+    key,
+    plain_options,
+)
 from ._interrupts import Channel, listening
 
 #: Seconds between two writings.
@@ -70,7 +78,13 @@ class Checkpoints:
         return cls(FilePath(directory), digest_of_table(X))
 
     def fit(
-        self, labels: Index, weight: Float, rows: Index | None, engine: str, options: Any
+        self,
+        labels: Index,
+        weight: Float,
+        rows: Index | None,
+        engine: str,
+        options: Any,
+        known: Any = None,
     ) -> FitFile:
         from .. import __version__
 
@@ -82,6 +96,7 @@ class Checkpoints:
             "rows": None if rows is None else digest(rows),
             "engine": engine,
             "parameters": plain_options(options),
+            "constants": None if known is None else digest_of_known(known),
         }
         file = FitFile(self.directory / f"{key(fingerprint)}{ENDING}", fingerprint, self.channel)
         if file.asked_to_stop():

@@ -36,6 +36,14 @@ def digest(array: npt.ArrayLike) -> str:
     return found.hexdigest()
 
 
+def digest_of_known(known: Any) -> str:
+    """Of the column constants and the screened pairs that come from more rows than a fit has."""
+    scaling, screening = known.scaling, known.screening
+    pairs = [] if screening is None else screening.pairs
+    parts = (scaling.center, scaling.scale, scaling.kept, np.array(pairs, dtype=np.int64))
+    return digest(np.frombuffer("".join(map(digest, parts)).encode(), dtype=np.uint8))
+
+
 def plain_options(options: Any) -> dict[str, Any]:
     """The fields of nested dataclasses, by name, as JSON has them."""
     found: dict[str, Any] = {}

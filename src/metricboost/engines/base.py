@@ -97,6 +97,10 @@ class Engine(ABC):
         """What results depend on to the last bit, beside the machine."""
         return self.name
 
+    def most_rows(self, n_columns: int) -> int | None:
+        """How many rows of a fit fit into the memory of a GPU; None if there is no GPU."""
+        return None
+
     @abstractmethod
     def rows(self, Xt: Float, n_plain: int | None = None) -> TrainingRows:
         """The rows of a fit, where this engine keeps them; ``Xt`` is the table transposed."""

@@ -20,7 +20,7 @@ from .base import Engine, NeighborLists
 from .choice import restored_torch_engine
 from .rows import TrainingRows
 from .sorting import searches
-from .torch_rows import TorchRows
+from .torch_rows import EDGE_BYTES, TorchRows
 from .torch_search import as_rows, full_products, nearest
 
 if TYPE_CHECKING:
@@ -130,6 +130,13 @@ class TorchEngine(Engine):
         held = torch.cuda.memory_reserved(self.device) - torch.cuda.memory_allocated(self.device)
         return float(torch.cuda.mem_get_info(self.device)[0] + held)
 
+    def most_rows(self, n_columns: int) -> int | None:
+        """Rows that fit with the copies of a search and the graph of 40 neighbours a row."""
+        free = self.free()
+        if np.isinf(free):
+            return None
+        return int(free / (4 * self.dtype.itemsize * n_columns + 40 * EDGE_BYTES))
+
     def room(self, rows: TorchRows) -> int:
         """Columns of products that half of the memory has room for that the table leaves."""
         each = max(rows.n_rows * self.dtype.itemsize, 1)
@@ -212,7 +219,7 @@ def _device(name: str) -> str:
         return "cuda" if torch.cuda.is_available() else "cpu"
     if name.startswith("cuda") and not torch.cuda.is_available():
         raise ValueError(
-            f'engine="torch:{name}" needs a GPU that PyTorch can use, and torch.cuda.is_available() '
-            'says there is none. Use engine="torch" or "torch:cpu".'
+            f'engine="torch:{name}" needs a GPU that PyTorch can use, and '
+            'torch.cuda.is_available() says there is none. Use engine="torch" or "torch:cpu".'
         )
     return name

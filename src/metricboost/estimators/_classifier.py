@@ -10,11 +10,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from .._typing import Float
+from .._threads import one_blas_thread
+from .._typing import Data, Float
 from ..imputation import Imputation
 from ..metric import SparseMetric
 from ..selection.choosing import CLASSIFIERS, Candidate, chosen, default_rules, plain_score
@@ -22,6 +24,10 @@ from ..selection.crossfit import CrossFit, Variant
 from ..selection.readouts import Readout, Training
 from ._explaining import ExplainingMixin
 from ._sdist import SDist, with_rows
+from ._validation import check_table
+
+#: Rows that are classified at a time: their neighbours take memory.
+PREDICTED_ROWS = 50_000
 
 
 class SDistClassifier(ClassifierMixin, ExplainingMixin, SDist):  # type: ignore[misc]
@@ -157,9 +163,9 @@ class SDistClassifier(ClassifierMixin, ExplainingMixin, SDist):  # type: ignore[
         return self._candidate.variant, self._candidate.gain
 
     def _set_fitted(
-        self, crossfit: CrossFit, variant: Variant, imputation: Imputation | None
+        self, crossfit: CrossFit, own: CrossFit, variant: Variant, imputation: Imputation | None
     ) -> None:
-        super()._set_fitted(crossfit, variant, imputation)
+        super()._set_fitted(crossfit, own, variant, imputation)
         self._set_readout(self._candidate)
 
     def _set_readout(self, candidate: Candidate) -> None:
@@ -192,9 +198,17 @@ class SDistClassifier(ClassifierMixin, ExplainingMixin, SDist):  # type: ignore[
         log_odds = self._log_odds(X)
         return log_odds[:, 1] - log_odds[:, 0] if len(self.classes_) == 2 else log_odds
 
+    @one_blas_thread()
     def _log_odds(self, X: Any) -> Float:
-        queries = self._embedded(X)  # first: it is where an unfitted model is told so
-        return self._candidate.calibration.log_odds(self._readout(queries))
+        check_is_fitted(self)
+        X = check_table(self, X, reset=False, missing=self.missing)
+        starts = range(0, X.shape[0], PREDICTED_ROWS)
+        parts = [self._log_odds_of(X[start : start + PREDICTED_ROWS]) for start in starts]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _log_odds_of(self, X: Data) -> Float:
+        """Of some rows of a checked table."""
+        return self._candidate.calibration.log_odds(self._readout(self._embedded_rows(X)))
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The predicted class of every row."""
@@ -229,8 +243,8 @@ class SDistClassifier(ClassifierMixin, ExplainingMixin, SDist):  # type: ignore[
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        queries = self._embedded(X)
-        return self._candidate.calibration.probabilities(self._readout(queries))
+        result: Float = softmax(self._log_odds(X), axis=1)
+        return result
 
     def predict_log_proba(self, X: Any) -> Float:
         """Logarithms of ``predict_proba``."""

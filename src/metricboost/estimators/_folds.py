@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sklearn.model_selection import check_cv
 
 from .._typing import Index
-from ._options import Table
+from ._rows import Table
 
 Split = tuple[Index, Index]
 
@@ -38,13 +38,13 @@ def folds_of(cv: Any, table: Table, classes: npt.NDArray[Any]) -> list[Split]:
 
 
 def _stratified(cv: Any, table: Table) -> list[Split]:
-    folds = check_cv(cv, table.labels, classifier=True)
-    most = int(np.bincount(table.labels).max())
+    folds = check_cv(cv, table.pool.labels, classifier=True)
+    most = int(np.bincount(table.pool.labels).max())
     if folds.get_n_splits() > most:
         raise ValueError(
             f"cv={cv}, but the largest class has {most} rows: use at most {most} folds."
         )
-    return list(folds.split(table.X, table.labels))
+    return list(folds.split(np.zeros((len(table.pool.labels), 1)), table.pool.labels))
 
 
 def _of_all_rows(cv: Any, table: Table) -> list[Split]:
@@ -80,11 +80,11 @@ def _row_numbers(rows: Any, n_rows: int) -> Index:
 
 def _check_classes(cv: Any, table: Table, classes: npt.NDArray[Any], kept: Index) -> None:
     """Two rows of every class to learn from: a row is never its own neighbour."""
-    counts = np.bincount(table.labels[kept], minlength=len(classes))
+    counts = np.bincount(table.pool.labels[kept], minlength=len(classes))
     if counts.min() >= 2:
         return
     c = int(np.argmin(counts))
-    total = int((table.labels == c).sum())
+    total = int((table.pool.labels == c).sum())
     if total < 3:
         remedy = f"it has {total} rows in all, and a search needs 3"
     elif cv is None or isinstance(cv, Integral):

@@ -2,48 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils import check_random_state
 
-from .._typing import Data, Float, Index
 from ..boosting import BoostingOptions, LearningOptions
 from ..boosting.start import Init
-from ..imputation import Imputation
 from ..metric import SparseMetric
+from ._rows import Table
 from ._validation import check_init, listed
 
 #: Products are made until there are so many candidates, or twice as many as columns: a step's cost.
 MOST_CANDIDATES = 4096
 
 
-@dataclass(frozen=True)
-class Table:
-    """Data as the boosting rooms take it; ``X`` is imputed already.
-
-    Of the ``n_rows`` that were given, with labels ``y``, these are the ``rows`` that have a weight.
-    """
-
-    X: Data
-    labels: Index
-    weight: Float
-    imputation: Imputation | None
-    rows: Index
-    n_rows: int
-    y: npt.NDArray[Any]
-
-    @property
-    def n_indicators(self) -> int:
-        return 0 if self.imputation is None else len(self.imputation.indicators)
-
-
 def learning_options(model: Any, table: Table) -> LearningOptions:
     """The parameters of an estimator, for this table."""
-    n_columns = table.X.shape[1]
+    n_columns = table.n_columns
     init = check_init(model.init, n_columns - table.n_indicators, model.max_degree)
     everything = model.max_features == "auto"
     return LearningOptions(
@@ -81,7 +58,7 @@ def _metric_over_table(init: SparseMetric, table: Table) -> SparseMetric:
             f'init uses whether {names} is missing: set missing="impute", with data in which '
             "values of it are missing."
         )
-    center, scale = np.zeros(table.X.shape[1]), np.ones(table.X.shape[1])
+    center, scale = np.zeros(table.n_columns), np.ones(table.n_columns)
     for theirs, ours in place.items():
         center[ours], scale[ours] = init.center[theirs], init.scale[theirs]
     return SparseMetric(

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
-from sklearn.utils import ClassifierTags
+from sklearn.utils import ClassifierTags, check_random_state
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .._blocks import only_columns
 from .._threads import one_blas_thread
-from .._typing import Data, Float
+from .._typing import Data, Float, Index
 from ..boosting import LearningOptions
 from ..boosting.path import Path
 from ..checkpoints import checkpoints_in, digest_of_table
@@ -35,8 +35,10 @@ from ..selection.choosing import (
 )
 from ..selection.crossfit import CrossFit, Variant, cross_fit
 from ..selection.readouts import Rule
-from ._options import Table, learning_options
+from ..sources import InMemory, Source
+from ._options import learning_options
 from ._progress import ProgressLine
+from ._rows import Table, pooled, row_limits
 from ._validation import (
     check_classes,
     check_scales,
@@ -349,27 +351,35 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         refuse_far_rows(crossfit, options.max_degree, names)
         variant, gain = self._chosen(crossfit)
         warn_about_fit(self, crossfit, options, table.imputation, gain)
-        (crossfit,) = with_own_rows([crossfit], [variant])
-        self._set_fitted(crossfit, variant, table.imputation)
+        (own,) = with_own_rows([crossfit], [variant], table.pool.references)
+        self._training_rows = reference_rows(table)
+        self._set_fitted(crossfit, own, variant, table.imputation)
         return self
 
     def _prepared(self, X: Any, y: Any, sample_weight: Any) -> Table:
         """The data, checked, weighted and imputed; sets what is known before learning."""
         X, y = check_training(self, X, y, self.missing)
         check_classes(self, y)
-        given = y
         rows, weight = check_weights(sample_weight, self.class_weight, X, y)
-        n_rows = len(y)
-        if len(rows) < n_rows:
-            X, y = X[rows], y[rows]
         remark = " among the rows whose weight is not 0"
-        self.classes_, labels = check_classes(self, y, remark)
-        self.class_count_ = np.bincount(labels)
-        self._training_rows = rows  # the others have no weight
-        imputation = Imputation.of(X) if self.missing == "impute" else None
-        X = X if imputation is None else imputation.apply(X)
-        check_scales(X, self.standardize, self.max_degree)
-        return Table(X, labels, weight, imputation, rows, n_rows, given)
+        self.classes_, labels = check_classes(self, y[rows], remark)
+        weighted = rows if len(rows) < len(y) else None  # the others have no weight
+        return self._table(InMemory(X, labels, weight, weighted), rows, y)
+
+    def _table(self, source: Source, rows: Index, y: npt.NDArray[Any]) -> Table:
+        """The pool of a source whose rows have the numbers ``rows`` in the table as given."""
+        self.class_count_ = source.class_count
+        pool, imputation = pooled(self, source, self._sampling_seed(source))
+        check_scales(pool.X, self.standardize, self.max_degree)
+        return Table(pool, imputation, rows[pool.numbers], len(y), y)
+
+    def _sampling_seed(self, source: Source) -> int | None:
+        """A seed, if rows have to be drawn; else the random state is left as it is."""
+        limits = row_limits(self, source.shape[1], source.class_count)
+        sizes = [size for size in (limits.pool, limits.references) if size is not None]
+        if not sizes or source.shape[0] <= min(sizes):
+            return None
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "metric_")
@@ -379,12 +389,11 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _cross_fit(self, table: Table, options: LearningOptions) -> CrossFit:
         line = ProgressLine(options.boosting.max_iter) if self.verbose else None
-        shared = workers(self.n_jobs, _size(table.X), self._tasks(self.n_averaged))
-        with checkpoints_in(self.checkpoint, partial(digest_of_table, table.X)) as kept:
+        X = table.pool.X
+        shared = workers(self.n_jobs, _size(X), self._tasks(self.n_averaged))
+        with checkpoints_in(self.checkpoint, partial(digest_of_table, X)) as kept:
             crossfit = cross_fit(
-                table.X,
-                table.labels,
-                table.weight,
+                table.pool,
                 get_engine(self.engine, shared.threads),
                 options,
                 self.n_averaged,
@@ -411,9 +420,7 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self, crossfit: CrossFit, tried: Sequence[Variant], rules: Sequence[Rule]
     ) -> list[Candidate]:
         shared = workers(self.n_jobs, _size(crossfit.X), self._tasks(len(tried)))
-        with_threads = replace(
-            crossfit, engine=get_engine(self.engine, shared.threads)
-        )
+        with_threads = replace(crossfit, engine=get_engine(self.engine, shared.threads))
         return candidates(with_threads, tried, rules, shared.processes)
 
     def _variants(self, n_fits: int) -> list[Variant]:
@@ -437,8 +444,9 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return get(self.engine, threads(self.n_jobs))
 
     def _set_fitted(
-        self, crossfit: CrossFit, variant: Variant, imputation: Imputation | None
+        self, crossfit: CrossFit, own: CrossFit, variant: Variant, imputation: Imputation | None
     ) -> None:
+        """``own`` has a copy of the rows that the model keeps, ``crossfit`` the whole pool."""
         named = hasattr(self, "feature_names_in_")
         names = column_names(self, self.n_features_in_) if named else None
         most = int(self.prune) if isinstance(self.prune, Integral) else None
@@ -450,7 +458,7 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         )
         self.start_share_ = 1.0 if plain else variant.share
         self.stability_ = self._stability(crossfit, imputation)
-        self._crossfit, self._variant = crossfit, variant
+        self._crossfit, self._variant = own, variant
         self.__dict__.pop("path_", None)
 
     def _stability(self, crossfit: CrossFit, imputation: Imputation | None) -> Float:
@@ -496,7 +504,10 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _embedded(self, X: Any) -> Float:
         """The embedding as an array, whatever ``set_output`` says."""
         check_is_fitted(self)
-        X = check_table(self, X, reset=False, missing=self.missing)
+        return self._embedded_rows(check_table(self, X, reset=False, missing=self.missing))
+
+    def _embedded_rows(self, X: Data) -> Float:
+        """The embedding of a checked table."""
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused by name
             embedding = self._engine().embedded(self.metric_, X)
             refuse_overflow(embedding, X, self.metric_, column_names(self, X.shape[1]))
@@ -580,19 +591,35 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return partial(_distance, self.metric_)
 
 
-def with_own_rows(crossfits: Sequence[CrossFit], variants: Sequence[Variant]) -> list[CrossFit]:
+def with_own_rows(
+    crossfits: Sequence[CrossFit], variants: Sequence[Variant], references: Index | None
+) -> list[CrossFit]:
     """The same over a copy of the training rows, which they share.
 
     Nothing that a user does to X after ``fit`` then changes the model. The copy has the columns
-    that the fits use, and all columns if a variant has a share of the plain distance.
+    that the fits use, and all columns if a variant has a share of the plain distance; and the rows
+    that serve as neighbours for predictions, or all.
     """
     used = {
         j for crossfit in crossfits for fit in crossfit.fits for term in fit.terms for j in term
     }
     if any(variant.share > 0 for variant in variants):
         used.update(int(j) for crossfit in crossfits for j in crossfit.scaling.plain)
-    X = only_columns(crossfits[0].X, np.array(sorted(used), dtype=np.intp))
-    return [replace(crossfit, X=X) for crossfit in crossfits]
+    first = crossfits[0]
+    rows = slice(None) if references is None else references
+    X = first.X if references is None else first.X[references]
+    own = {
+        "X": only_columns(X, np.array(sorted(used), dtype=np.intp)),
+        "labels": first.labels[rows],
+        "weight": first.weight[rows],
+    }
+    return [replace(crossfit, **own) for crossfit in crossfits]
+
+
+def reference_rows(table: Table) -> Index:
+    """The numbers of the model's rows in the table as it was given."""
+    references = table.pool.references
+    return table.rows if references is None else table.rows[references]
 
 
 def with_rows(crossfit: CrossFit) -> CrossFit:

@@ -10,12 +10,9 @@ import numpy as np
 from joblib import Parallel
 from scipy.stats import rankdata
 
-from .._typing import Index
 from ..boosting import LearningOptions
-from ..engines import Engine
-from ..selection.crossfit import CrossFit, Fold, over_folds
+from ..selection.crossfit import CrossFit
 from ..selection.tuning import Scored
-from ._options import Table
 from ._progress import Counter
 
 
@@ -45,18 +42,6 @@ class Tasks:
             if self._counter is not None:
                 self._counter(len(found), len(tasks))
         return found
-
-
-def over_splits(
-    table: Table,
-    engine: Engine,
-    option: LearningOptions,
-    splits: list[tuple[Index, Index]],
-    fits: Any,
-) -> CrossFit:
-    """One configuration's fits, with the rows that each kept and left out."""
-    folds = [Fold(fit, kept, out) for fit, (kept, out) in zip(fits, splits)]
-    return over_folds(table.X, table.labels, table.weight, engine, option, folds)
 
 
 def results(tried: list[Configuration]) -> dict[str, Any]:

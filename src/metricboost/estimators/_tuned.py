@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar
@@ -25,7 +24,7 @@ from .._typing import Float, Index
 from ..checkpoints import checkpoints_in, digest_of_table
 from ..engines import is_torch
 from ..selection.choosing import plain_score
-from ..selection.crossfit import CrossFit
+from ..selection.crossfit import CrossFit, fold_tasks, over_folds, whole_of
 from ..selection.tuning import (
     FINALISTS,
     MOST_KERNEL_ROWS,
@@ -41,11 +40,11 @@ from ..selection.tuning import (
 from ._classifier import SDistClassifier
 from ._explaining import ExplainingMixin
 from ._folds import folds_of
-from ._options import Table
 from ._progress import Counter
+from ._rows import Table
 from ._scoring import FoldScorer
-from ._sdist import with_own_rows
-from ._search import Configuration, Tasks, over_splits, results
+from ._sdist import reference_rows, with_own_rows
+from ._search import Configuration, Tasks, results
 from ._validation import check_seed, column_names, refuse_far_rows
 from ._warnings import warn_about_fit
 
@@ -240,13 +239,13 @@ class SDistClassifierCV(ClassifierMixin, ExplainingMixin, TransformerMixin, Base
         """The models to blend, over one copy of the training rows."""
         numbers = sorted({i for i, _ in chosen})
         variants = [scored.variant for _, scored in chosen]
-        own = dict(zip(numbers, with_own_rows([tried[i].crossfit for i in numbers], variants)))
-        plain = plain_score(
-            own[numbers[0]], [scored.candidate for scored in tried[numbers[0]].found]
-        )
+        crossfits = [tried[i].crossfit for i in numbers]
+        own = dict(zip(numbers, with_own_rows(crossfits, variants, table.pool.references)))
+        first = numbers[0]
+        plain = plain_score(tried[first].crossfit, [s.candidate for s in tried[first].found])
         self.estimators_ = []
         for i, scored in chosen:
-            model = self._made(base, table, replace(tried[i], crossfit=own[i]), scored)
+            model = self._made(base, table, tried[i], own[i], scored)
             model._plain_score = plain
             self.estimators_.append(model)
         self.best_estimator_ = self.estimators_[0]
@@ -293,27 +292,28 @@ class SDistClassifierCV(ClassifierMixin, ExplainingMixin, TransformerMixin, Base
             one = clone(base).set_params(**params)
             one._validate_params()
             options.append(one._options(table))
-        data = table.X, table.labels, table.weight
-        with checkpoints_in(self.checkpoint, partial(digest_of_table, table.X)) as kept_in:
+        pool, kept_rows = table.pool, [kept for kept, _ in splits]
+        wholes = [whole_of(pool, kept_rows, option) for option in options]
+        with checkpoints_in(self.checkpoint, partial(digest_of_table, pool.X)) as kept_in:
             fits = run_fits(
                 n_jobs,
                 (
-                    delayed(learn_timed)(*data, engine, option, kept, fold, kept_in)
-                    for option in options
-                    for fold, (kept, _) in enumerate(splits)
+                    delayed(learn_timed)(task, kept_in)
+                    for whole, option in zip(wholes, options)
+                    for task in fold_tasks(pool, whole, engine, option, splits)
                 ),
                 kept_in is not None,
                 Counter("fits") if self.verbose else None,
             )
         n = len(splits)
         crossfits = [
-            over_splits(
-                table, engine, option, splits, [fit for fit, _ in fits[i * n : (i + 1) * n]]
+            over_folds(
+                pool, whole, engine, option, splits, [fit for fit, _ in fits[i * n : (i + 1) * n]]
             )
-            for i, option in enumerate(options)
+            for i, (whole, option) in enumerate(zip(wholes, options))
         ]
         for crossfit, option in zip(crossfits, options):
-            refuse_far_rows(crossfit, option.max_degree, column_names(base, table.X.shape[1]))
+            refuse_far_rows(crossfit, option.max_degree, column_names(base, table.n_columns))
         seconds = [[s for _, s in fits[i * n : (i + 1) * n]] for i in range(len(options))]
         found = self._scored(base, crossfits, scorer, n_jobs)
         parts = zip(configurations, options, crossfits, seconds, found)
@@ -361,14 +361,19 @@ class SDistClassifierCV(ClassifierMixin, ExplainingMixin, TransformerMixin, Base
         return [best, *others][: int(self.n_blended)]
 
     def _made(
-        self, base: SDistClassifier, table: Table, configuration: Configuration, scored: Scored
+        self,
+        base: SDistClassifier,
+        table: Table,
+        configuration: Configuration,
+        own: CrossFit,
+        scored: Scored,
     ) -> SDistClassifier:
         """A configuration's metrics, averaged, with a readout."""
         model = clone(base).set_params(**configuration.params)
         self._remember_in(model)
-        model._training_rows = table.rows
+        model._training_rows = reference_rows(table)
         model._candidate = scored.candidate
-        model._set_fitted(configuration.crossfit, scored.variant, table.imputation)
+        model._set_fitted(configuration.crossfit, own, scored.variant, table.imputation)
         return model
 
     def _remember_in(self, model: SDistClassifier) -> None:

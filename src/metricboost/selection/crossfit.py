@@ -18,7 +18,7 @@ the same factors (``CrossFit.pruned``), so that the metric that is used is the o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -30,7 +30,7 @@ from .._blocks import is_sparse
 from .._processes import run_fits
 from .._threads import one_blas_thread
 from .._typing import Data, Float, Index
-from ..boosting.learn import Learned, LearningOptions, learn, table_scaling
+from ..boosting.learn import Known, Learned, LearningOptions, learn, table_scaling
 from ..boosting.loop import Watch
 from ..boosting.path import Factor, best_step
 from ..boosting.pruning import heaviest, keep_only
@@ -40,6 +40,7 @@ from ..checkpoints import Checkpoints
 from ..engines import Engine
 from ..imputation import Imputation
 from ..metric import SparseMetric
+from .whole import Pool, Whole
 
 #: Folds of the evidence where one metric was learned from all rows.
 READOUT_FOLDS = 5
@@ -95,6 +96,8 @@ class CrossFit:
     scaling: Scaling
     #: All folds have the same metric, learned from all rows.
     one_fit: bool = False
+    #: Mean and deviation of products over more rows than those of ``X``.
+    known_moments: Mapping[Term, tuple[float, float]] | None = None
 
     @property
     def fits(self) -> list[Learned]:
@@ -188,6 +191,10 @@ class CrossFit:
 
     def _moments(self, terms: Sequence[Term]) -> Float:
         """Mean and deviation of the terms over all rows; a start metric keeps its own."""
+        given = {fit.terms[t]: fit.moments[t] for fit in self.fits for t in fit.path.start.index}
+        if self.known_moments is not None:
+            products = {**self.known_moments, **given}
+            return np.array([products.get(term, (0.0, 1.0)) for term in terms]).reshape(-1, 2)
         if self.one_fit:
             known = dict(zip(self.fits[0].terms, self.fits[0].moments))
             return np.array([known[term] for term in terms]).reshape(-1, 2)
@@ -199,7 +206,6 @@ class CrossFit:
         own = [tuple(inside[column] for column in term) for term in terms]
         candidates.add(own)
         moments = candidates.moments(np.array([candidates.number(t) for t in own], dtype=np.intp))
-        given = {fit.terms[t]: fit.moments[t] for fit in self.fits for t in fit.path.start.index}
         for i, term in enumerate(terms):
             moments[i] = given.get(term, moments[i])
         return moments
@@ -213,9 +219,7 @@ class CrossFit:
 
 
 def cross_fit(
-    X: Data,
-    labels: Index,
-    weight: Float,
+    pool: Pool,
     engine: Engine,
     options: LearningOptions,
     n_averaged: int,
@@ -228,25 +232,82 @@ def cross_fit(
     One fit sees all rows where folds would leave a class fewer than two, or where only the rows of
     one fold vary.
     """
+    X, labels, seed = pool.X, pool.labels, options.boosting.seed
     smallest, n_folds = int(np.bincount(labels).min()), affordable_folds(labels, n_averaged)
-    if n_folds > 1:
-        split = split_rows(labels, n_folds, options.boosting.seed)
-        if not all(len(table_scaling(X, options, kept).kept) for kept, _ in split):
-            n_folds = 1  # without some fold's rows nothing varies
-    if n_folds == 1:
+    everything = np.arange(len(labels))
+    split = split_rows(labels, n_folds, seed) if n_folds > 1 else []
+    whole = whole_of(pool, [kept for kept, _ in split] or [everything], options)
+    if whole is None and not all(len(table_scaling(X, options, kept).kept) for kept, _ in split):
+        split = []  # without some fold's rows nothing varies
+    if not split:
         alone = watch(0, 1) if watch else None
-        learned = learn(X, labels, weight, engine, options, alone, checkpoints=checkpoints)
-        split = split_rows(labels, min(READOUT_FOLDS, smallest), options.boosting.seed)
-        folds = [Fold(learned, kept, out) for kept, out in split]
-        return replace(over_folds(X, labels, weight, engine, options, folds), one_fit=True)
+        learned = learn_all(pool, whole, engine, options, alone, checkpoints)
+        split = split_rows(labels, min(READOUT_FOLDS, smallest), seed)
+        return over_folds(pool, whole, engine, options, split, [learned] * len(split))
     watches = [watch(j, n_folds) if watch and n_jobs == 1 else None for j in range(n_folds)]
     tasks = (
-        delayed(learn_fold)(X, labels, weight, engine, options, kept, j, watches[j], checkpoints)
-        for j, (kept, _) in enumerate(split)
+        delayed(learn_fold)(task, watches[j], checkpoints)
+        for j, task in enumerate(fold_tasks(pool, whole, engine, options, split))
     )
     fits = run_fits(min(n_jobs, n_folds), tasks, checkpoints is not None)
-    folds = [Fold(fit, kept, out) for fit, (kept, out) in zip(fits, split)]
-    return over_folds(X, labels, weight, engine, options, folds)
+    return over_folds(pool, whole, engine, options, split, fits)
+
+
+def whole_of(pool: Pool, kept: Sequence[Index], options: LearningOptions) -> Whole | None:
+    """What all rows say, if a fit on the ``kept`` rows of any fold learns from a sample of them."""
+    needed = any(pool.needs_samples(len(rows)) for rows in kept)
+    return Whole.of(pool, options) if needed else None
+
+
+def learn_all(
+    pool: Pool,
+    whole: Whole | None,
+    engine: Engine,
+    options: LearningOptions,
+    watch: Watch | None,
+    checkpoints: Checkpoints | None,
+) -> Learned:
+    """One metric from all rows of the pool, or from a sample of them."""
+    if whole is None:
+        return learn(
+            pool.X, pool.labels, pool.weight, engine, options, watch, checkpoints=checkpoints
+        )
+    rows, weight = whole.sample(np.arange(len(pool.labels)), 0, 1)
+    known = whole.without(np.empty(0, dtype=np.intp))
+    return learn(
+        pool.X, pool.labels[rows], weight, engine, options, watch, rows, checkpoints, known
+    )
+
+
+@dataclass(frozen=True)
+class FoldTask:
+    """The rows of X that a fold's fit learns from, and what the other rows say."""
+
+    X: Data
+    rows: Index
+    labels: Index
+    weight: Float
+    engine: Engine
+    options: LearningOptions
+    fold: int
+    known: Known | None = None
+
+
+def fold_tasks(
+    pool: Pool,
+    whole: Whole | None,
+    engine: Engine,
+    options: LearningOptions,
+    split: Sequence[tuple[Index, Index]],
+) -> Iterator[FoldTask]:
+    """What the fit of every fold learns from."""
+    for j, (kept, out) in enumerate(split):
+        if whole is None:
+            rows, weight, known = kept, fold_weights(pool.weight, kept), None
+        else:
+            rows, weight = whole.sample(kept, j, len(split))
+            known = whole.without(out)
+        yield FoldTask(pool.X, rows, pool.labels[rows], weight, engine, options, j, known)
 
 
 def affordable_folds(labels: Index, n_averaged: int) -> int:
@@ -257,12 +318,22 @@ def affordable_folds(labels: Index, n_averaged: int) -> int:
 
 
 def over_folds(
-    X: Data, labels: Index, weight: Float, engine: Engine, options: LearningOptions,
-    folds: list[Fold],
-) -> CrossFit:  # fmt: skip
-    """Finished folds together with the scaling of the whole table."""
-    n_classes = int(labels.max()) + 1
-    return CrossFit(X, labels, weight, n_classes, engine, folds, table_scaling(X, options))
+    pool: Pool,
+    whole: Whole | None,
+    engine: Engine,
+    options: LearningOptions,
+    split: Sequence[tuple[Index, Index]],
+    fits: Sequence[Learned],
+) -> CrossFit:
+    """Finished fits, one for each fold, together with the scaling of the whole table."""
+    folds = [Fold(fit, pool.among_references(kept), out) for fit, (kept, out) in zip(fits, split)]
+    scaling = table_scaling(pool.X, options) if whole is None else whole.scaling
+    moments = None if whole is None else whole.term_moments(t for fit in fits for t in fit.terms)
+    one_fit = len({id(fit) for fit in fits}) == 1
+    return CrossFit(
+        pool.X, pool.labels, pool.weight, int(pool.labels.max()) + 1, engine, folds, scaling,
+        one_fit, moments,
+    )  # fmt: skip
 
 
 def split_rows(labels: Index, n_folds: int, seed: int) -> list[tuple[Index, Index]]:
@@ -271,23 +342,18 @@ def split_rows(labels: Index, n_folds: int, seed: int) -> list[tuple[Index, Inde
 
 
 def learn_fold(
-    X: Data,
-    labels: Index,
-    weight: Float,
-    engine: Engine,
-    options: LearningOptions,
-    rows: Index,
-    fold: int,
-    watch: Watch | None = None,
-    checkpoints: Checkpoints | None = None,
+    task: FoldTask, watch: Watch | None = None, checkpoints: Checkpoints | None = None
 ) -> Learned:
-    """A metric from some of the rows, with bags of its own.
+    """A metric from the rows of a fold, with bags of its own.
 
     Nothing is pruned here: what recurs in the other fits says more than what recurs in one.
     """
-    own, options = fold_weights(weight, rows), fold_options(options, fold)
+    options = fold_options(task.options, task.fold)
     with one_blas_thread():  # also in a worker
-        return learn(X, labels[rows], own, engine, options, watch, rows, checkpoints)
+        return learn(
+            task.X, task.labels, task.weight, task.engine, options, watch, task.rows, checkpoints,
+            task.known,
+        )  # fmt: skip
 
 
 def fold_weights(weight: Float, rows: Index) -> Float:

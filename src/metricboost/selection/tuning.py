@@ -19,10 +19,9 @@ import numpy as np
 
 from .._threads import one_blas_thread
 from .._typing import Float, Index
-from ..boosting.learn import Learned, LearningOptions
+from ..boosting.learn import Learned
 from ..boosting.path import best_step
 from ..checkpoints import Checkpoints
-from ..engines import Engine
 from .choosing import (
     KERNELS,
     MIXTURES,
@@ -34,7 +33,7 @@ from .choosing import (
     scored_rows,
     with_share,
 )
-from .crossfit import CrossFit, Variant, learn_fold
+from .crossfit import CrossFit, FoldTask, Variant, learn_fold
 from .readouts import Hull, Kernel, Margin, Mixture, Rule
 
 #: The paper's grid of lambda_C.
@@ -95,12 +94,10 @@ class Limits:
         return list(dict.fromkeys(tried))
 
 
-def learn_timed(
-    X: Float, labels: Index, weight: Float, engine: Engine, options: LearningOptions,
-    rows: Index, fold: int, checkpoints: Checkpoints | None = None,
-) -> tuple[Learned, float]:  # fmt: skip
+def learn_timed(task: FoldTask, checkpoints: Checkpoints | None) -> tuple[Learned, float]:
+    """The metric of a fold, and the seconds that learning took."""
     start = time.perf_counter()
-    learned = learn_fold(X, labels, weight, engine, options, rows, fold, checkpoints=checkpoints)
+    learned = learn_fold(task, checkpoints=checkpoints)
     return learned, time.perf_counter() - start
 
 

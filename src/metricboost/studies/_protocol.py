@@ -143,7 +143,8 @@ class PaperSDist(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         table = model._prepared(X, labels, None)
         most = None if self.max_candidates is None else max(self.max_candidates, 2 * X.shape[1])
         options = replace(model._options(table), max_candidates=most)
-        return learn(table.X, table.labels, table.weight, get_engine("auto"), options)
+        pool = table.pool
+        return learn(pool.X, pool.labels, pool.weight, get_engine("auto"), options)
 
     def predict(self, X: Any) -> Any:
         near = KNeighborsClassifier(K).fit(self._training, self._labels)

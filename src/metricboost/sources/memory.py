@@ -1,0 +1,99 @@
+"""A table in memory: an array of any layout, perhaps a memory-mapped file, or a sparse matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from .._blocks import dense, is_sparse
+from .._threads import allowed_threads, one_blas_thread
+from .._typing import Data, Float, Index
+from ..imputation import Imputation
+from .base import Block, S, Source
+
+#: Numbers of a block. A reduction makes a few copies of a block in every thread.
+BLOCK_NUMBERS = 2**20
+
+
+@dataclass(frozen=True)
+class InMemory(Source):
+    """The rows of a table that have a weight.
+
+    Parameters
+    ----------
+    X : array or sparse matrix
+        The whole table. Nothing here copies it.
+    labels, weight : ndarray
+        The class number and the weight of every row that has a weight.
+    rows : ndarray of int, default=None
+        Which rows of X have a weight; None if all have.
+    imputation : Imputation, default=None
+        How missing values are filled.
+    first : int, default=0
+        The number of the first row in the source of which this table is a part.
+    """
+
+    X: Data
+    labels: Index
+    weight: Float
+    rows: Index | None = None
+    imputation: Imputation | None = None
+    first: int = 0
+
+    @property
+    def shape(self) -> tuple[int, int]:  # type: ignore[override]
+        extra = 0 if self.imputation is None else len(self.imputation.indicators)
+        return len(self.labels), int(self.X.shape[1]) + extra
+
+    @cached_property
+    def class_count(self) -> Index:  # type: ignore[override]
+        return np.bincount(self.labels)
+
+    def imputed(self, imputation: Imputation) -> InMemory:
+        return replace(self, imputation=imputation)
+
+    def reduce(
+        self, summarise: Callable[[Block], S], columns: bool = True, least_rows: int = 1
+    ) -> S:
+        n, width = self.shape[0], self.shape[1] if columns else 1
+        size = max(BLOCK_NUMBERS // max(width, 1), least_rows)
+        parts = [slice(start, min(start + size, n)) for start in range(0, n, size)]
+        table, threads = self._by_rows() if columns else self, allowed_threads()
+
+        def of_part(part: slice) -> S:
+            return summarise(table._block(part, columns))
+
+        total: S | None = None
+        with ThreadPoolExecutor(threads) as pool, one_blas_thread():
+            for start in range(0, len(parts), threads):  # a summary may be large: few at a time
+                for one in pool.map(of_part, parts[start : start + threads]):
+                    total = one if total is None else total + one
+        assert total is not None
+        return total
+
+    def _by_rows(self) -> InMemory:
+        """The same, with a sparse matrix stored by rows."""
+        return replace(self, X=self.X.tocsr()) if is_sparse(self.X) else self
+
+    def _block(self, part: slice, columns: bool) -> Block:
+        numbers = np.arange(part.start + self.first, part.stop + self.first)
+        X = self._values(part) if columns else np.empty((part.stop - part.start, 0))
+        return Block(numbers, self.labels[part], X)
+
+    def _values(self, part: slice) -> Float:
+        block = dense(self.X[part] if self.rows is None else self.X[self.rows[part]])
+        return block if self.imputation is None else self.imputation.apply(block)
+
+    def take(self, numbers: Index) -> tuple[Data, Index, Float]:
+        places = numbers - self.first
+        inside = places if self.rows is None else self.rows[places]
+        if len(inside) == self.X.shape[0]:
+            X = self.X
+        else:
+            X = self.X.tocsr()[inside] if is_sparse(self.X) else np.asarray(self.X[inside])
+        X = X if self.imputation is None else self.imputation.apply(X)
+        return X, self.labels[places], self.weight[places]
