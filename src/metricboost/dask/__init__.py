@@ -7,6 +7,6 @@ except ImportError as error:
         'metricboost.dask needs Dask, which is not installed: pip install "metricboost[dask]".'
     ) from error
 
-from ._estimators import SDist, SDistClassifier
+from ._estimators import SDist, SDistClassifier, SDistClassifierCV
 
-__all__ = ["SDist", "SDistClassifier"]
+__all__ = ["SDist", "SDistClassifier", "SDistClassifierCV"]

@@ -1,197 +1,59 @@
-"""``SDist`` and ``SDistClassifier`` for tables on a Dask cluster."""
+"""``SDist``, ``SDistClassifier`` and ``SDistClassifierCV`` for tables on a Dask cluster."""
 
 from __future__ import annotations
 
 import inspect
-import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
-from numbers import Number
+from functools import partial
 from typing import Any
 
 import numpy as np
-from dask.base import compute, is_dask_collection
-from dask.delayed import Delayed
-from distributed import Client, Future, get_client
+from dask.base import is_dask_collection
+from dask.delayed import Delayed, delayed
+from distributed import Client, Future, get_client, get_worker, rejoin, secede
 from sklearn.base import clone
-from sklearn.metrics import accuracy_score
+from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from .. import SDist as LocalSDist
 from .. import SDistClassifier as LocalSDistClassifier
-from .._threads import one_blas_thread
-from .._typing import Index
-from ..boosting.learn import Learned, LearningOptions, pruned
-from ..boosting.start import start_scaling
-from ..checkpoints import checkpoints_in
-from ..engines import Engine, get_engine
-from ..estimators._options import Table
-from ..estimators._progress import ProgressLine
+from .. import SDistClassifierCV as LocalSDistClassifierCV
+from ..estimators._rows import Table
 from ..estimators._validation import (
     check_classes,
     check_labels,
-    check_weights,
     column_names,
+    complain_of_columns,
+    numbers_of,
+    present_labels,
+    refuse_impossible,
 )
-from ..estimators._workers import threads
-from ..selection.crossfit import (
-    READOUT_FOLDS,
-    CrossFit,
-    Fold,
-    affordable_folds,
-    fold_options,
-    fold_weights,
-    split_rows,
-)
-from ._learn import learn_distributed
-from ._shards import worker_threads
-from ._table import Partitions
-from ._tasks import thread_given_back
-
-#: What travels in every step; the rest does so at refreshes.
-OF_A_STEP = ("weights", "power iterations", "panel", "gate", "line")
-#: What ``exchanged_`` has beside bytes.
-COUNTS = ("halo rows", "attempts")
+from ..sources.cluster import Look, OnCluster, looked_at, parts_of, results
 
 
-@dataclass(frozen=True)
-class _Elsewhere:
-    """Stands for a table that is not here."""
+@contextmanager
+def _thread_given_back() -> Iterator[None]:
+    """For a fit inside a task: tasks of the fit may need the thread that the task has."""
+    try:
+        secede()
+    except (ValueError, KeyError):  # there is no task, or it has given its thread back before
+        yield
+        return
+    try:
+        yield
+    finally:
+        rejoin()
 
-    shape: tuple[int, int]
 
+class _Lazy:
+    """What works on Dask collections partition by partition, and the client."""
 
-class _Distributed:
-    """A fit whose rows stay on the workers; all that follows it is as for any table.
+    client: Any
 
-    Of the table the client sees the labels and, once the metrics are learned, the columns that
-    they use.
-    """
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Learn the metric from a dask array or dataframe."""
-        self._refuse_no_table(X)
-        self._partitions: Partitions | None = None
-        try:
-            with thread_given_back():
-                return super().fit(X, y, sample_weight)  # type: ignore[misc]
-        finally:
-            if self._partitions is not None:
-                self._partitions.tasks.close()
-            self._partitions = None  # the workers need not keep the table
-
-    def _prepared(self: Any, X: Any, y: Any, sample_weight: Any) -> Table:
-        self._refuse_what_needs_all_columns()
-        client = self._client()
-        y, sample_weight = (_here(given, client) for given in (y, sample_weight))
-        y = check_labels(self, y)
-        self._partitions = Partitions.of(client, X)
-        self._set_features(X)
-        n = self._partitions.n_rows
-        if len(y) != n:
-            raise ValueError(f"X has {n} rows and y has {len(y)}: y needs one label a row.")
-        names = column_names(self, self.n_features_in_)
-        self._partitions.check(names, self.standardize, self.max_degree)
-        check_classes(self, y)
-        rows, weight = check_weights(sample_weight, self.class_weight, y[:, None], y)
-        remark = " among the rows with a weight" if len(rows) < n else ""
-        self.classes_, labels = check_classes(self, y[rows], remark)
-        self.class_count_ = np.bincount(labels)
-        self._training_rows = rows
-        shape = len(rows), self._partitions.n_columns
-        return Table(_Elsewhere(shape), labels, weight, None, rows, n, y)
-
-    def _refuse_no_table(self, X: Any) -> None:
-        taken = f"metricboost.dask takes dask arrays and dataframes, not {type(X).__name__}: "
-        if isinstance(X, (Delayed, Future)):
-            raise TypeError(f"{taken}make one with dask.array.from_delayed.")
-        if not (is_dask_collection(X) and hasattr(X, "ndim")):
-            name = type(self).__name__
-            raise TypeError(f"{taken}metricboost.{name} is for tables in memory.")
-
-    def _refuse_what_needs_all_columns(self: Any) -> None:
-        if self.start_share not in ("auto", 0, 0.0):
-            raise ValueError("start_share needs all columns of all rows: it must be 0 with Dask.")
-        if self.missing != "error":
-            raise ValueError('missing="impute" is not available with Dask: impute first.')
-
-    def _set_features(self: Any, X: Any) -> None:
-        self.n_features_in_ = self._partitions.n_columns
-        self.__dict__.pop("feature_names_in_", None)
-        if hasattr(X, "columns"):
-            twice = X.columns[X.columns.duplicated()]
-            if len(twice):
-                raise ValueError(f"Column {twice[0]!r} stands twice in X: rename one of them.")
-            _check_feature_names(self, X._meta, reset=True)
-
-    def _cross_fit(self: Any, table: Table, options: LearningOptions) -> CrossFit:
-        smallest = int(np.bincount(table.labels).min())
-        n_folds = affordable_folds(table.labels, self.n_averaged)
-        engine = get_engine(self.engine, threads(self.n_jobs), self.device)
-        line = ProgressLine(options.boosting.max_iter) if self.verbose else None
-        seed, everything = options.boosting.seed, np.arange(len(table.labels))
-        split = split_rows(table.labels, n_folds, seed) if n_folds > 1 else []
-        if split and all(self._varies(table.rows[kept], options) for kept, _ in split):
-            each = [(kept, fold_options(options, j)) for j, (kept, _) in enumerate(split)]
-        else:
-            split = split_rows(table.labels, min(READOUT_FOLDS, smallest), seed)
-            each = [(everything, options)]
-        fits: list[Learned] = []
-        self.exchanged_ = []
-        with checkpoints_in(self.checkpoint, self._partitions.digest) as kept_in:
-            for j, (kept, own) in enumerate(each):
-                learned, exchanged = learn_distributed(
-                    self._partitions, table.labels[kept], fold_weights(table.weight, kept), own,
-                    table.rows[kept], None if line is None else line.fold(j, len(each)), kept_in,
-                )  # fmt: skip
-                fits.append(learned)
-                self.exchanged_.append(exchanged)
-        if line is not None:
-            line.close([fit.path for fit in fits])
-            self._say_what_travelled()
-        return self._with_columns(table, options, fits, split, engine)
-
-    def _varies(self: Any, kept: Index, options: LearningOptions) -> bool:
-        """Whether anything does in some rows."""
-        scaling = self._partitions.scaling(kept, options.standardize, options.clip)
-        return len(scaling.kept) > 0
-
-    def _say_what_travelled(self: Any) -> None:
-        for number, exchanged in enumerate(self.exchanged_, 1):
-            known = (*OF_A_STEP, *COUNTS)
-            rest = sum(n for name, n in exchanged.items() if name not in known)
-            sys.stderr.write(
-                f"fit {number}: {bytes_of_a_step(exchanged) / 1e6:.2f} MB between workers a step, "
-                f"{rest / 1e6:.2f} MB for neighbours; {exchanged['halo rows']} rows in halos\n"
-            )
-
-    def _with_columns(
-        self: Any,
-        table: Table,
-        options: LearningOptions,
-        fits: list[Learned],
-        split: list[tuple[Index, Index]],
-        engine: Engine,
-    ) -> CrossFit:
-        """The fits over the columns that they use: these come here, and no others.
-
-        A fit that learned nothing is the plain distance, which uses all.
-        """
-        used = np.unique([j for fit in fits for term in fit.terms for j in term])
-        X = self._partitions.columns(used.astype(np.intp), table.rows)
-        if len(fits) == 1 and fits[0].best_iter and options.prune is not None:
-            with one_blas_thread():
-                fits = [pruned(fits[0], X, None, table.labels, engine, options.prune)]
-        scaling = start_scaling(
-            self._partitions.scaling(table.rows, options.standardize, options.clip), options.init
-        )
-        folds = [Fold(fits[j % len(fits)], kept, out) for j, (kept, out) in enumerate(split)]
-        n_classes = int(table.labels.max()) + 1
-        return CrossFit(
-            X, table.labels, table.weight, n_classes, engine, folds, scaling, len(fits) == 1
-        )
-
-    def _client(self: Any) -> Client:
+    def _client(self) -> Client:
         client = self.client
         if client is None:
             try:
@@ -210,14 +72,29 @@ class _Distributed:
             )
         return client
 
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Learn from a dask array or dataframe.
+
+        Parameters
+        ----------
+        X : dask array or dataframe of shape (n_samples, n_features)
+        y : array-like or dask collection of shape (n_samples,)
+        sample_weight : array-like or dask collection of shape (n_samples,), default=None
+
+        Returns
+        -------
+        self
+        """
+        _refuse_no_table(self, X)
+        with _thread_given_back():
+            return super().fit(X, y, sample_weight)  # type: ignore[misc]
+
     def to_local(self: Any) -> Any:
         """The plain model, with nothing of the cluster in it."""
         check_is_fitted(self)
         parameters = {k: v for k, v in self.get_params(deep=False).items() if k != "client"}
         local = self._local_class(**parameters)
-        local.__dict__.update(
-            {k: v for k, v in self.__dict__.items() if k not in ("client", "_partitions")}
-        )
+        local.__dict__.update({k: v for k, v in self.__dict__.items() if k != "client"})
         return local
 
     def _by_partitions(self: Any, X: Any, method: str, one_column: bool) -> Any:
@@ -244,13 +121,6 @@ class _Distributed:
             return self._by_partitions(X, "transform", False)
         return super().transform(X)  # type: ignore[misc]
 
-    def _embedded(self: Any, X: Any) -> Any:
-        return super()._embedded(_in_memory(X))  # type: ignore[misc]
-
-    def staged_transform(self: Any, X: Any) -> Any:
-        """The embedding after each accepted step of the fits, before pruning."""
-        return super().staged_transform(_in_memory(X))  # type: ignore[misc]
-
     def __sklearn_clone__(self: Any) -> Any:
         """The same parameters and the same client, which cannot be copied."""
         parameters = self.get_params(deep=False)
@@ -259,16 +129,157 @@ class _Distributed:
         return type(self)(**copied, client=client)
 
     def __getstate__(self: Any) -> dict[str, Any]:
-        """Without the client and what is on its workers."""
-        state = dict(super().__getstate__())  # type: ignore[misc]
-        state["client"] = None
-        state.pop("_partitions", None)
-        return state
+        """Without the client."""
+        return {**super().__getstate__(), "client": None}  # type: ignore[misc]
+
+
+class _LazyClassifier(_Lazy):
+    """Predictions of Dask collections."""
+
+    def predict(self, X: Any) -> Any:
+        """The predicted class of every row; of a dask collection lazily."""
+        if is_dask_collection(X):
+            return self._by_partitions(X, "predict", True)
+        return super().predict(X)  # type: ignore[misc]
+
+    def predict_proba(self, X: Any) -> Any:
+        """Probabilities of the classes; of a dask collection lazily."""
+        if is_dask_collection(X):
+            return self._by_partitions(X, "predict_proba", False)
+        return super().predict_proba(X)  # type: ignore[misc]
+
+    def score(self: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of rows that are classified correctly, counted where the partitions are."""
+        if not is_dask_collection(X):
+            return float(super().score(X, y, sample_weight))  # type: ignore[misc]
+        client, model = self._client(), delayed(self.to_local(), pure=False, traverse=False)
+        X = X.rechunk({1: -1}) if hasattr(X, "chunks") else X
+        parts = parts_of(X, y, sample_weight, client)
+        tasks = [delayed(_hits, pure=False)(model, part.X, part.y, part.weight) for part in parts]
+        right, total = np.sum(list(results(client, tasks)), axis=0)
+        return float(right / total)
+
+    def _log_odds(self, X: Any) -> Any:
+        return super()._log_odds(_in_memory(X))  # type: ignore[misc]
+
+    def explain(self, X: Any = None, n_neighbors: int = 3) -> Any:
+        """What was learned or, for given rows, why they are classified as they are."""
+        return super().explain(_in_memory(X), n_neighbors)  # type: ignore[misc]
+
+    def report(self, X: Any = None, y: Any = None, title: str | None = None) -> Any:
+        """A self-contained page about the model and how it does on some rows."""
+        return super().report(_in_memory(X), _in_memory(y), title)  # type: ignore[misc]
+
+
+def _hits(model: Any, X: Any, y: Any, weight: Any) -> tuple[float, float]:
+    """The weight of the rows that are classified correctly, and of all rows."""
+    weight = np.ones(X.shape[0]) if weight is None else np.asarray(weight, dtype=np.float64)
+    if not X.shape[0]:
+        return 0.0, 0.0
+    right = _as_here(model).predict(X) == np.ravel(np.asarray(y))
+    return float(weight[right].sum()), float(weight.sum())
+
+
+class _Distributed(_Lazy):
+    """A fit whose table stays on the workers: only samples and summaries of it leave them."""
+
+    def _prepared(self: Any, X: Any, y: Any, sample_weight: Any) -> Table:
+        client = self._client()
+        present_labels(self, y)
+        X = X.rechunk({1: -1}) if hasattr(X, "chunks") else X
+        self._set_features(X)
+        parts = parts_of(X, y, sample_weight, client)
+        impute = self.missing == "impute"
+        looks = looked_at(client, parts, numbers_of, partial(present_labels, self))
+        self._check_looks(looks, impute)
+        classes, counts, weights = _classes_of(self, looks)
+        n_rows = int(counts.sum())
+        of_class = _class_weights(self.class_weight, classes, counts)
+        of_class = of_class * (n_rows / float(of_class @ weights))
+        kept = of_class > 0
+        remark = "" if kept.all() else " among the rows whose weight is not 0"
+        self.classes_, _ = check_classes(
+            self, np.repeat(classes[kept], counts[kept].clip(0, 2)), remark
+        )
+        if not kept.all():
+            raise ValueError(
+                "class_weight gives a class the weight 0: with Dask, leave its rows out of X first."
+            )
+        sizes = [look.n_rows for look in looks]
+        source = OnCluster(
+            client, parts, sizes, self.n_features_in_, classes, counts, of_class, numbers_of
+        )
+        return self._table(source, None)
+
+    def _check_looks(self: Any, looks: list[Look], impute: bool) -> None:
+        n_rows = sum(look.n_rows for look in looks)
+        if n_rows < 2:
+            raise ValueError(f"X has {n_rows} row(s), and a distance is between rows.")
+        names = column_names(self, self.n_features_in_)
+        missing, infinite = (
+            np.flatnonzero(np.any([getattr(look, kind) for look in looks], axis=0))
+            for kind in ("missing", "infinite")
+        )
+        complain_of_columns([] if impute else missing, infinite, names)
+
+    def _set_features(self: Any, X: Any) -> None:
+        if X.ndim != 2:
+            raise ValueError(
+                f"Expected a table of rows and columns, got {X.ndim} dimension(s): reshape it."
+            )
+        self.n_features_in_ = int(X.shape[1]) if hasattr(X, "chunks") else len(X.columns)
+        if not self.n_features_in_:
+            raise ValueError("X has 0 columns: there is nothing to learn a distance from.")
+        self.__dict__.pop("feature_names_in_", None)
+        if hasattr(X, "columns"):
+            twice = X.columns[X.columns.duplicated()]
+            if len(twice):
+                raise ValueError(f"Column {twice[0]!r} stands twice in X: rename one of them.")
+            _check_feature_names(self, X._meta, reset=True)
+
+    def _embedded(self: Any, X: Any) -> Any:
+        return super()._embedded(_in_memory(X))  # type: ignore[misc]
+
+    def staged_transform(self: Any, X: Any) -> Any:
+        """The embedding after each accepted step of the fits, before pruning."""
+        return super().staged_transform(_in_memory(X))  # type: ignore[misc]
+
+
+def _classes_of(estimator: Any, looks: list[Look]) -> tuple[Any, Any, Any]:
+    """The classes, and for each the rows with a weight and the sum of their weights."""
+    given = np.concatenate([look.labels for look in looks])
+    check_labels(estimator, given)
+    classes, codes = np.unique(given, return_inverse=True)
+    counts = np.bincount(codes, np.concatenate([look.counts for look in looks])).astype(np.intp)
+    weights = np.bincount(codes, np.concatenate([look.weights for look in looks]))
+    if not counts.sum():
+        raise ValueError("All sample weights are zero: no row is left to learn from.")
+    present = counts > 0
+    return classes[present], counts[present], weights[present]
+
+
+def _class_weights(class_weight: Any, classes: Any, counts: Any) -> Any:
+    """The weight of every class; "balanced" as in scikit-learn."""
+    if class_weight is None:
+        return np.ones(len(classes))
+    refuse_impossible(class_weight)
+    if class_weight == "balanced":
+        return counts.sum() / (len(classes) * counts)
+    return compute_sample_weight(class_weight, classes)
+
+
+def _refuse_no_table(estimator: Any, X: Any) -> None:
+    taken = f"metricboost.dask takes dask arrays and dataframes, not {type(X).__name__}: "
+    if isinstance(X, (Delayed, Future)):
+        raise TypeError(f"{taken}make one with dask.array.from_delayed.")
+    if not (is_dask_collection(X) and hasattr(X, "ndim")):
+        name = type(estimator).__name__
+        raise TypeError(f"{taken}metricboost.{name} is for tables in memory.")
 
 
 @dataclass(frozen=True)
 class _Method:
-    """Of a model, on partitions; those without rows give what is of none."""
+    """A method of a model, for partitions. A partition without rows gives an empty result."""
 
     model: Any
     name: str
@@ -280,34 +291,31 @@ class _Method:
         return getattr(_as_here(self.model), self.name)(part)
 
 
+def worker_threads() -> int | None:
+    """The threads of the worker that runs this; None if no worker does."""
+    try:
+        return int(get_worker().state.nthreads)
+    except ValueError:
+        return None
+
+
 def _as_here(model: Any) -> Any:
-    """The model, with as many threads as the worker has where this is one."""
+    """The model, with as many threads as the worker has if a worker runs this."""
     allowed = worker_threads()
     if allowed is None:
         return model
-    model = copy(model)  # other tasks of the worker may share it
+    model = copy(model)  # other tasks of the worker may share the model
     model.n_jobs = allowed
     if hasattr(model, "_readout"):
         model._readout = model._readout.with_engine(model._engine())
+    if hasattr(model, "estimators_"):
+        model.estimators_ = [_as_here(part) for part in model.estimators_]
+        model.best_estimator_ = model.estimators_[0]
     return model
 
 
-def bytes_of_a_step(exchanged: dict[str, int]) -> float:
-    """Between workers, over the attempts of this run: those of a checkpoint sent nothing."""
-    return sum(exchanged.get(name, 0) for name in OF_A_STEP) / max(exchanged["attempts"], 1)
-
-
-def _here(given: Any, client: Client) -> Any:
-    """Labels or weights, in memory."""
-    if given is None or isinstance(given, Number):
-        return given
-    if isinstance(given, Future):
-        return np.asarray(given.result())
-    return np.asarray(compute(given, scheduler=client)[0])
-
-
 def _in_memory(X: Any) -> Any:
-    """X, which is no dask collection: it would come to the client as a whole, unasked."""
+    """X, which is no dask collection: the whole collection would come to the client."""
     if is_dask_collection(X):
         raise TypeError(
             "This method takes tables in memory: call X.compute() first, or use transform, predict "
@@ -326,62 +334,45 @@ def _with_client(local: type) -> Any:
     """The parameters of the plain estimator, and the client."""
     signature = inspect.signature(local.__init__)
     client = inspect.Parameter("client", inspect.Parameter.KEYWORD_ONLY, default=None)
-    start_share = signature.parameters["start_share"].replace(default=0.0)
-    parameters = [
-        start_share if name == "start_share" else parameter
-        for name, parameter in signature.parameters.items()
-    ]
 
     def __init__(self: Any, *args: Any, client: Client | None = None, **parameters: Any) -> None:
-        local.__init__(self, *args, **{"start_share": 0.0, **parameters})
+        local.__init__(self, *args, **parameters)
         self.client = client
 
-    __init__.__signature__ = signature.replace(parameters=[*parameters, client])  # type: ignore[attr-defined]
+    parameters = [*signature.parameters.values(), client]
+    __init__.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return __init__
 
 
 class SDist(_Distributed, LocalSDist):
     """``metricboost.SDist`` for a table on a Dask cluster.
 
-    Partitions stay on their workers, each of which has one shard of the rows. In every step
-    projections of the rows that neighbours on other workers need travel, never rows of the table;
-    at a refresh the embedding does. The client sees the labels and, at the end, the columns
-    that the metrics use. A worker that is lost costs what it held, which is computed anew.
+    Column constants, medians, the moments of products and a sample of rows are computed where the
+    partitions are. The client learns from the sample. Partitions are read several times: call
+    ``X.persist()`` before if they take long to compute and fit into the memory of the workers.
 
     Parameters
     ----------
     client : distributed.Client, default=None
-        The cluster; the current client where it is None. It is not kept in pickles.
-    start_share : 0.0
-        No share of the plain metric: it would need all columns.
+        The cluster; the current client if None. Pickles do not contain the client.
 
-    All other parameters are those of ``metricboost.SDist``; ``missing`` must be "error".
-
-    Attributes
-    ----------
-    exchanged_ : list of dict
-        For every fit the bytes that travelled between workers, by what for, and the rows in halos;
-        and the attempts of this run, without those of a checkpoint.
-
-    All others are those of ``metricboost.SDist``.
+    All other parameters are those of ``metricboost.SDist``.
     """
 
     _local_class = LocalSDist
     __init__ = _with_client(LocalSDist)
 
 
-class SDistClassifier(_Distributed, LocalSDistClassifier):
+class SDistClassifier(_LazyClassifier, _Distributed, LocalSDistClassifier):
     """``metricboost.SDistClassifier`` for a table on a Dask cluster.
 
-    As ``metricboost.dask.SDist``; the readout is chosen by the embedded rows, and classifies by
-    them, so they come to the client. Predictions for dask collections are lazy.
+    As :class:`metricboost.dask.SDist`. Predictions of Dask collections are lazy, and are made
+    where the partitions are.
 
     Parameters
     ----------
     client : distributed.Client, default=None
-        The cluster; the current client where it is None. It is not kept in pickles.
-    start_share : 0.0
-        No share of the plain metric: it would need all columns.
+        The cluster; the current client if None. Pickles do not contain the client.
 
     All other parameters are those of ``metricboost.SDistClassifier``.
     """
@@ -389,31 +380,32 @@ class SDistClassifier(_Distributed, LocalSDistClassifier):
     _local_class = LocalSDistClassifier
     __init__ = _with_client(LocalSDistClassifier)
 
-    def predict(self, X: Any) -> Any:
-        """The predicted class of every row; of a dask collection lazily."""
-        return (
-            self._by_partitions(X, "predict", True) if is_dask_collection(X) else super().predict(X)
-        )
 
-    def predict_proba(self, X: Any) -> Any:
-        """Probabilities of the classes; of a dask collection lazily."""
-        if is_dask_collection(X):
-            return self._by_partitions(X, "predict_proba", False)
-        return super().predict_proba(X)
+class SDistClassifierCV(_LazyClassifier, LocalSDistClassifierCV):
+    """``metricboost.SDistClassifierCV`` for a table on a Dask cluster.
 
-    def explain(self, X: Any = None, n_neighbors: int = 3) -> Any:
-        """What was learned or, for given rows, why they are classified as they are."""
-        return super().explain(_in_memory(X), n_neighbors)
+    All configurations learn from the same sample of rows.
 
-    def report(self, X: Any = None, y: Any = None, title: str | None = None) -> Any:
-        """A self-contained page about the model and how it does on some rows."""
-        return super().report(_in_memory(X), _in_memory(y), title)
+    Parameters
+    ----------
+    client : distributed.Client, default=None
+        The cluster; the current client if None. Pickles do not contain the client.
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of rows that are classified correctly."""
-        if not is_dask_collection(X):
-            return float(super().score(X, y, sample_weight))
-        client = self._client()
-        y, sample_weight = (_here(given, client) for given in (y, sample_weight))
-        predicted = _here(self.predict(X), client)
-        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
+    All other parameters are those of ``metricboost.SDistClassifierCV``. ``cv`` is a number of
+    folds or a splitter.
+    """
+
+    _local_class = LocalSDistClassifierCV
+    __init__ = _with_client(LocalSDistClassifierCV)
+
+    def _base(self: Any) -> SDistClassifier:
+        given = {} if self.estimator is None else self.estimator.get_params(deep=False)
+        return SDistClassifier(**{**given, "client": self._client()})
+
+    def to_local(self: Any) -> Any:
+        """The plain model, with nothing of the cluster in it."""
+        local = super().to_local()
+        if hasattr(self, "estimators_"):
+            local.estimators_ = [part.to_local() for part in self.estimators_]
+            local.best_estimator_ = local.estimators_[0]
+        return local

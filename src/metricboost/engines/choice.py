@@ -36,9 +36,14 @@ def is_torch(name: str) -> bool:
     return name == "torch" or name.startswith("torch:")
 
 
+def is_engine(name: str) -> bool:
+    """Whether there is an engine of that name; it may need something that is not installed."""
+    return name in ENGINES or (is_torch(name) and bool(DEVICE.fullmatch(name[6:])))
+
+
 def get_engine(name: str, threads: int = 1) -> Engine:
     """The engine of that name; "auto" takes the native one if it was built."""
-    if not (name in ENGINES or (is_torch(name) and DEVICE.fullmatch(name[6:]))):
+    if not is_engine(name):
         raise ValueError(
             f"There is no engine {name!r}: give one of {', '.join(ENGINES)}, or torch with a "
             'device, such as "torch:cpu" or "torch:cuda:1".'

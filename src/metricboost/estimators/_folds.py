@@ -48,10 +48,20 @@ def _stratified(cv: Any, table: Table) -> list[Split]:
 
 
 def _of_all_rows(cv: Any, table: Table) -> list[Split]:
+    """Folds as they are given or as a splitter makes them, of all rows of the table.
+
+    If the labels are not in memory, a splitter divides the rows of the pool.
+    """
     if isinstance(cv, Iterable):
+        if table.y is None:
+            raise ValueError(
+                "cv has row numbers, but of a Dask collection only a sample of rows is used: pass "
+                "a number of folds or a splitter."
+            )
         return list(check_cv(cv).split())
+    y = table.pool.labels if table.y is None else table.y
     try:
-        return list(cv.split(np.zeros((table.n_rows, 1)), table.y))
+        return list(cv.split(np.zeros((len(y), 1)), y))
     except ValueError as error:
         if "groups" not in str(error):
             raise
@@ -61,9 +71,12 @@ def _of_all_rows(cv: Any, table: Table) -> list[Split]:
 
 
 def _among_weighted(table: Table, split: tuple[Any, Any]) -> Split:
-    place = np.full(table.n_rows, -1)
-    place[table.rows] = np.arange(len(table.rows))
-    kept, out = (place[_row_numbers(rows, table.n_rows)] for rows in split)
+    if table.y is None:
+        return split
+    n_rows, numbers = len(table.y), table.pool.numbers
+    place = np.full(n_rows, -1)
+    place[numbers] = np.arange(len(numbers))
+    kept, out = (place[_row_numbers(rows, n_rows)] for rows in split)
     return kept[kept >= 0], out[out >= 0]
 
 

@@ -24,15 +24,12 @@ REFERENCES, REFERENCE_NUMBERS = 50_000, 2 * 10**8
 class Table:
     """A table as the fits take it: its pool of rows, imputed already.
 
-    The table as it was given has ``n_rows`` rows with the labels ``y``; the rows of the pool have
-    the numbers ``rows`` in it.
+    ``y`` are the labels of the table as it was given, or None if they are not in memory.
     """
 
     pool: Pool
     imputation: Imputation | None
-    rows: Index
-    n_rows: int
-    y: npt.NDArray[Any]
+    y: npt.NDArray[Any] | None
 
     @property
     def n_columns(self) -> int:

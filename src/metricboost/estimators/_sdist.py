@@ -40,6 +40,7 @@ from ._options import learning_options
 from ._progress import ProgressLine
 from ._rows import Table, pooled, row_limits
 from ._validation import (
+    EngineName,
     check_classes,
     check_scales,
     check_seed,
@@ -247,7 +248,7 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         "start_share": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],
         "max_rows": [None, StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "max_references": [None, StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "engine": [str],
+        "engine": [EngineName()],
         "random_state": ["random_state"],
         "n_jobs": [
             None,
@@ -364,14 +365,14 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         remark = " among the rows whose weight is not 0"
         self.classes_, labels = check_classes(self, y[rows], remark)
         weighted = rows if len(rows) < len(y) else None  # the others have no weight
-        return self._table(InMemory(X, labels, weight, weighted), rows, y)
+        return self._table(InMemory(X, labels, weight, weighted), y)
 
-    def _table(self, source: Source, rows: Index, y: npt.NDArray[Any]) -> Table:
-        """The pool of a source whose rows have the numbers ``rows`` in the table as given."""
+    def _table(self, source: Source, y: npt.NDArray[Any] | None) -> Table:
+        """The pool of a source; ``y`` are the labels of the table as it was given, if in memory."""
         self.class_count_ = source.class_count
         pool, imputation = pooled(self, source, self._sampling_seed(source))
         check_scales(pool.X, self.standardize, self.max_degree)
-        return Table(pool, imputation, rows[pool.numbers], len(y), y)
+        return Table(pool, imputation, y)
 
     def _sampling_seed(self, source: Source) -> int | None:
         """A seed, if rows have to be drawn; else the random state is left as it is."""
@@ -618,8 +619,8 @@ def with_own_rows(
 
 def reference_rows(table: Table) -> Index:
     """The numbers of the model's rows in the table as it was given."""
-    references = table.pool.references
-    return table.rows if references is None else table.rows[references]
+    numbers, references = table.pool.numbers, table.pool.references
+    return numbers if references is None else numbers[references]
 
 
 def with_rows(crossfit: CrossFit) -> CrossFit:

@@ -204,12 +204,7 @@ class SDistClassifierCV(ClassifierMixin, ExplainingMixin, TransformerMixin, Base
         -------
         self
         """
-        if hasattr(self.estimator, "client"):
-            raise TypeError(
-                "SDistClassifierCV searches over a table in memory: it takes no estimator of "
-                "metricboost.dask."
-            )
-        base = clone(self.estimator) if self.estimator is not None else SDistClassifier()
+        base = self._base()
         given = base.random_state if self.random_state is None else self.random_state
         check_seed(self.checkpoint, given)
         random = check_random_state(given)
@@ -228,6 +223,15 @@ class SDistClassifierCV(ClassifierMixin, ExplainingMixin, TransformerMixin, Base
         if self.refit:
             self._set_estimators(base, table, tried, chosen)
         return self
+
+    def _base(self) -> SDistClassifier:
+        """The estimator whose parameters are searched."""
+        if hasattr(self.estimator, "client"):
+            raise TypeError(
+                "The estimator is one of metricboost.dask: use metricboost.dask.SDistClassifierCV, "
+                "or an estimator of metricboost for a table in memory."
+            )
+        return SDistClassifier() if self.estimator is None else clone(self.estimator)
 
     def _set_estimators(
         self,

@@ -9,17 +9,35 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils import get_tags
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
 from .._blocks import dense, is_sparse, row_blocks, slices
 from .._typing import Data, Float, Index
+from ..engines import is_engine
 from ..metric import SparseMetric
 from ..selection.crossfit import CrossFit
 
 #: Of the largest weight; smaller ones count as none.
 LEAST_WEIGHT = 1e-100
+
+
+class EngineName(StrOptions):  # type: ignore[misc]
+    """What ``engine`` may be: a name, or "torch:" and a device."""
+
+    def __init__(self) -> None:
+        super().__init__({"auto", "native", "numpy", "torch"})
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        return isinstance(val, str) and is_engine(val)
+
+    def __str__(self) -> str:
+        return (
+            "'auto', 'native', 'numpy' or 'torch', or 'torch' with a device, such as 'torch:cpu' "
+            "or 'torch:cuda:1'"
+        )
 
 
 def check_table(estimator: Any, X: Any, *, reset: bool, missing: str = "error") -> Data:
@@ -46,7 +64,7 @@ def check_training(
     """X and y for ``fit``: a table as from ``check_table`` and one label for each of its rows."""
     X = _with_nan_for_missing(X) if missing == "impute" else X
     _refuse_text(X, _remedy(estimator))
-    y = _present_labels(estimator, y)
+    y = present_labels(estimator, y)
     X, y = validate_data(
         estimator, X, y, **_layout(estimator), ensure_min_samples=2, multi_output=False,
     )  # fmt: skip
@@ -58,12 +76,12 @@ def check_training(
 
 def check_labels(estimator: Any, y: Any) -> npt.NDArray[Any]:
     """The labels by themselves, for a table that is elsewhere."""
-    labels: npt.NDArray[Any] = column_or_1d(_present_labels(estimator, y), warn=True)
+    labels: npt.NDArray[Any] = column_or_1d(present_labels(estimator, y), warn=True)
     check_classification_targets(labels)
     return labels
 
 
-def _present_labels(estimator: Any, y: Any) -> Any:
+def present_labels(estimator: Any, y: Any) -> Any:
     if y is None:
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None: "
@@ -286,7 +304,7 @@ def check_weights(
     weight = _near_one(weight)
     rows = _with_weight(weight)
     if class_weight is not None:
-        _refuse_impossible(class_weight)
+        refuse_impossible(class_weight)
         weight[rows] *= _near_one(compute_sample_weight(class_weight, y[rows]))
         rows = _with_weight(weight)
     return rows, weight[rows] * (len(rows) / weight[rows].sum())
@@ -310,7 +328,7 @@ def _with_weight(weight: Float) -> Index:
     return rows
 
 
-def _refuse_impossible(class_weight: Any) -> None:
+def refuse_impossible(class_weight: Any) -> None:
     if isinstance(class_weight, dict):
         for label, value in class_weight.items():
             if not (isinstance(value, Real) and np.isfinite(value) and value >= 0):

@@ -24,8 +24,9 @@ S = TypeVar("S", bound=Summable)
 class Block:
     """Some rows of a table.
 
-    ``numbers`` are the numbers of the rows in the source, ``labels`` their class numbers. ``X`` has
-    their values in float64; it has no columns if the reduction did not ask for columns.
+    ``numbers`` are the numbers of the rows in the table as it was given, ``labels`` their class
+    numbers. ``X`` has their values in float64; it has no columns if the reduction did not ask for
+    columns.
     """
 
     numbers: Index
@@ -34,7 +35,9 @@ class Block:
 
 
 class Source(ABC):
-    """A table of which at most a block of rows, and some chosen rows, are in memory at a time.
+    """The rows of a table that have a weight.
+
+    At most a few blocks of rows, and some chosen rows, are in memory at a time.
 
     Attributes
     ----------
@@ -62,6 +65,10 @@ class Source(ABC):
         least_rows : int, default=1
             The least number of rows of a block, for summaries that are larger than a block.
         """
+
+    @abstractmethod
+    def numbers(self) -> Index:
+        """The numbers of all rows in the table as it was given, in ascending order."""
 
     @abstractmethod
     def take(self, numbers: Index) -> tuple[Data, Index, Float]:

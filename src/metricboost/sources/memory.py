@@ -34,7 +34,7 @@ class InMemory(Source):
     imputation : Imputation, default=None
         How missing values are filled.
     first : int, default=0
-        The number of the first row in the source of which this table is a part.
+        The number of the first row of X in the table of which X is a part.
     """
 
     X: Data
@@ -80,17 +80,21 @@ class InMemory(Source):
         return replace(self, X=self.X.tocsr()) if is_sparse(self.X) else self
 
     def _block(self, part: slice, columns: bool) -> Block:
-        numbers = np.arange(part.start + self.first, part.stop + self.first)
+        rows = np.arange(part.start, part.stop) if self.rows is None else self.rows[part]
         X = self._values(part) if columns else np.empty((part.stop - part.start, 0))
-        return Block(numbers, self.labels[part], X)
+        return Block(rows + self.first, self.labels[part], X)
 
     def _values(self, part: slice) -> Float:
         block = dense(self.X[part] if self.rows is None else self.X[self.rows[part]])
         return block if self.imputation is None else self.imputation.apply(block)
 
+    def numbers(self) -> Index:
+        rows = np.arange(self.X.shape[0]) if self.rows is None else self.rows
+        return rows + self.first
+
     def take(self, numbers: Index) -> tuple[Data, Index, Float]:
-        places = numbers - self.first
-        inside = places if self.rows is None else self.rows[places]
+        inside = numbers - self.first
+        places = inside if self.rows is None else np.searchsorted(self.rows, inside)
         if len(inside) == self.X.shape[0]:
             X = self.X
         else:

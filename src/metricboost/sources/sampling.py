@@ -66,7 +66,7 @@ def draw(source: Source, most: int | None, seed: int) -> Index:
     """The numbers of at most ``most`` rows of a source, in ascending order."""
     n = source.shape[0]
     if most is None or n <= most:
-        return np.arange(n)
+        return source.numbers()
     sizes = quotas(source.class_count, most)
     # Enough with near certainty: the bound is five deviations above the expected priority.
     share = (sizes + 5 * np.sqrt(sizes) + 5) / np.maximum(source.class_count, 1)
