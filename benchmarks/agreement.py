@@ -1,18 +1,15 @@
 """Fifty steps of every engine held against those of the NumPy engine: terms and weights.
 
     METRICBOOST_DATA=... python -m benchmarks.agreement torch   # float64, float32; CPU and GPU
-    METRICBOOST_DATA=... python -m benchmarks.agreement dask    # 1, 2, 4 workers, 1 to 16 parts
-    METRICBOOST_DATA=... python -m benchmarks.agreement dask --workers 4
 
-On both simulations and, where it is found, on Madelon; in panels and matrix-free. For torch also
-the error on rows that no fit has seen, in float64 and in float32.
+On both simulations and, if it is there, on Madelon; in panels and matrix-free. Also the error on
+rows that no fit has seen.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
@@ -76,44 +73,10 @@ def torch_engine() -> None:
                 print(f"  {device}, {dtype}: {said}", flush=True)
 
 
-def dask_cluster(each: Sequence[int]) -> None:
-    import dask.array as da
-
-    from metricboost.dask._learn import learn_distributed
-    from metricboost.dask._table import Partitions
-
-    from .cluster import processes
-
-    known: dict[tuple[str, bool], Learned] = {}
-    for workers in each:
-        with processes(workers) as client:
-            for n_parts in (1, 3, 16):
-                for name, (X, labels) in tables().items():
-                    for panels in (True, False):
-                        train = labels[:ROWS], np.ones(ROWS)
-                        if (name, panels) not in known:
-                            known[name, panels] = learn(
-                                X[:ROWS], *train, get_engine("numpy"), settings(panels)
-                            )
-                        chunks = (-(-ROWS // n_parts), X.shape[1])
-                        parts = Partitions.of(client, da.from_array(X[:ROWS], chunks=chunks))
-                        found, _ = learn_distributed(
-                            parts, *train, settings(panels), np.arange(ROWS)
-                        )
-                        parts.tasks.close()
-                        mode = "panels" if panels else "matrix-free"
-                        print(f"{workers} workers, {n_parts} partitions, {name}, {mode}: "
-                              f"{agreement(found, known[name, panels])}", flush=True)  # fmt: skip
-
-
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("engine", choices=("torch", "dask"))
-    parser.add_argument("--workers", type=int, nargs="+", default=(1, 2, 4))
-    given = parser.parse_args()
-    if given.engine == "torch":
-        torch_engine()
-    else:
-        dask_cluster(given.workers)
+    parser.add_argument("engine", choices=("torch",))
+    parser.parse_args()
+    torch_engine()

@@ -1,38 +1,33 @@
-"""A fit on a Dask cluster of processes: time, bytes, the client's memory, and a worker that dies.
+"""Fits on a Dask cluster of processes: time, the client's memory, and a worker that dies.
 
-    python -m benchmarks.cluster 1000000 100            # 4 workers, 30 attempts, 2 refreshes
-    python -m benchmarks.cluster 1000000 100 --kill     # again with a worker killed at some step
-    python -m benchmarks.cluster 400000 100 --parts     # and the workers' seconds, task by task
+    python -m benchmarks.cluster 1000000 100             # beside the fit in memory
+    python -m benchmarks.cluster 1000000 100 --kill      # and again with a worker killed
+    python -m benchmarks.cluster 50000000 20 --partitions 200 --no-memory
 
-The double ring spread over a tenth of the columns, made on the workers, 16 partitions. One fit,
-at most four terms a step (so that there are enough directions for approximate neighbours), nothing
-pruned, else the defaults. The second run must give the same metric: the command says how far it is
-from the first.
+A double ring spread over a tenth of the columns. Partitions are made on the workers, in every pass
+again, and never stored. The defaults; the fit in memory and the one with a killed worker must have
+the same terms.
 """
 
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import os
 import random
-import resource
 import signal
+import threading
 import time
-from collections import Counter, defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import dask
 import dask.array as da
 import numpy as np
-from distributed import Client, LocalCluster, get_task_stream
+from distributed import Client, LocalCluster
 
-from metricboost.dask import SDist
-from metricboost.dask._estimators import COUNTS, bytes_of_a_step
+import metricboost
+from metricboost.dask import SDistClassifier
 
-PARTITIONS = 16
+from .large import peak_memory
 
 
 def part(n: int, p: int, number: int) -> np.ndarray:
@@ -48,8 +43,8 @@ def part(n: int, p: int, number: int) -> np.ndarray:
     return X
 
 
-def table(n: int, p: int) -> tuple[da.Array, da.Array]:
-    sizes = [len(rows) for rows in np.array_split(np.arange(n), PARTITIONS)]
+def table(n: int, p: int, partitions: int) -> tuple[da.Array, da.Array]:
+    sizes = [len(rows) for rows in np.array_split(np.arange(n), partitions)]
     made = [
         da.from_delayed(dask.delayed(part)(size, p, i), (size, p + 1), np.float32)
         for i, size in enumerate(sizes)
@@ -58,129 +53,71 @@ def table(n: int, p: int) -> tuple[da.Array, da.Array]:
     return whole[:, :p], whole[:, p]
 
 
-def run_cluster(workers: int, pipe: Any) -> None:
-    """Until the other end of the pipe closes."""
-    with LocalCluster(
-        n_workers=workers, threads_per_worker=1, processes=True, memory_limit=0,
-        dashboard_address=None,
-    ) as cluster:  # fmt: skip
-        pipe.send(cluster.scheduler_address)
-        pipe.recv()
-
-
-@contextmanager
-def processes(workers: int) -> Iterator[Client]:
-    """A cluster of so many processes of one thread, on this machine; the scheduler has its own."""
-    context = multiprocessing.get_context("spawn")
-    here, there = context.Pipe()
-    process = context.Process(target=run_cluster, args=(workers, there))
-    process.start()
-    try:
-        with Client(here.recv()) as client:
-            yield client
-    finally:
-        here.send("stop")
-        process.join()
-
-
-def megabytes() -> float:
-    """What this process holds now."""
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
-
-
-def most_megabytes() -> float:
-    """The most that it held."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
-
-
-class Killing(SDist):
-    """Kills a worker at a random attempt."""
-
-    def _cross_fit(self, table, options):
-        import metricboost.dask._estimators as estimators
-
-        learn, at = estimators.learn_distributed, random.randint(2, options.boosting.max_iter - 1)
-
-        def watched(*args):
-            def watch(attempt, path):
-                if attempt == at:
-                    processes = self.client.run(os.getpid)
-                    os.kill(random.choice(list(processes.values())), signal.SIGKILL)
-                    print(f"  killed a worker after attempt {attempt}", flush=True)
-
-            return learn(*args[:-2], watch, args[-1])
-
-        estimators.learn_distributed = watched
-        try:
-            return super()._cross_fit(table, options)
-        finally:
-            estimators.learn_distributed = learn
-
-
-def show_parts(stream: list[dict[str, Any]]) -> None:
-    """Seconds of all workers together, by task, computing and receiving."""
-    seconds: dict[str, Counter[str]] = defaultdict(Counter)
-    for task in stream:
-        name = str(task["key"]).split("-")[0]
-        for part in task["startstops"]:
-            seconds[part["action"]][name] += part["stop"] - part["start"]
-    for action in ("compute", "transfer"):
-        most = seconds[action].most_common(12)
-        print(f"  {action}: " + ", ".join(f"{name} {total:.1f}" for name, total in most))
-
-
-def fit(
-    n: int, p: int, workers: int, attempts: int, parts: bool = False, kill: bool = False
-) -> np.ndarray:
-    """The learned W, over all columns' terms, in a fresh cluster."""
-    with processes(workers) as client:
-        X, y = table(n, p)
-        before, start = megabytes(), time.perf_counter()
-        kind = Killing if kill else SDist
-        watched = get_task_stream(client) if parts else nullcontext()
-        model = kind(
-            client=client, max_iter=attempts, refresh_every=12, n_nonzero=4, n_averaged=1,
-            prune=None, neighbors="approximate" if n > 10_000 else "exact", random_state=0,
-        )  # fmt: skip
-        with watched as stream:
-            model.fit(X, y)
-        seconds, exchanged = time.perf_counter() - start, model.exchanged_[0]
-        step = bytes_of_a_step(exchanged)
-        path = model.path_
-        recalls = np.round(path["recall"][path["refreshed"]], 3).tolist()
-        own = {name: round(size / 1e6, 1) for name, size in exchanged.items() if name not in COUNTS}
-        halo = exchanged["halo rows"]
-        print(f"{n} x {p}, {workers} workers{', one killed' if kill else ''}: {seconds:.0f} s")
-        used = len({column for term in model.metric_.columns for column in term})
+def fitted(client: Client, X: da.Array, y: da.Array, kill: float | None = None) -> Any:
+    """A model; ``kill`` is the number of seconds after which a worker is killed."""
+    if kill is not None:
+        processes = sorted(client.run(os.getpid).values())
+        victim = random.Random(0).choice(processes)
+        threading.Timer(kill, os.kill, (victim, signal.SIGKILL)).start()
+    with peak_memory() as above:
+        start = time.perf_counter()
+        model = SDistClassifier(client=client, random_state=0).fit(X, y)
+        seconds = time.perf_counter() - start
         print(
-            f"  table {n * p * 4 / 1e6:.0f} MB, {used} columns used; the client "
-            f"{megabytes() - before:.0f} MB more, at most {most_megabytes() - before:.0f}"
+            f"{X.shape[0]} x {X.shape[1]} on {len(client.ncores())} workers"
+            f"{'' if kill is None else f', one killed after {kill:.1f} s'}: {seconds:.1f} s, the "
+            f"client {above():.0f} MB above its start", flush=True,
+        )  # fmt: skip
+    return model, seconds
+
+
+def compare(name: str, found: Any, expected: Any) -> None:
+    same = found.metric_.columns == expected.metric_.columns
+    scale = np.abs(expected.metric_.matrix()).max()
+    gap = np.abs(found.metric_.matrix() - expected.metric_.matrix()).max() / scale if same else 1.0
+    print(f"{name}: {'the same terms' if same else 'OTHER TERMS'}, weights within {gap:.1e}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("rows", type=int)
+    parser.add_argument("columns", type=int)
+    parser.add_argument("--workers", type=int, default=4)
+    parser.add_argument("--partitions", type=int, default=16)
+    parser.add_argument("--kill", action="store_true")
+    parser.add_argument("--no-memory", action="store_true", help="no fit in memory beside it")
+    arguments = parser.parse_args()
+    X, y = table(arguments.rows, arguments.columns, arguments.partitions)
+    with (
+        LocalCluster(
+            n_workers=arguments.workers, threads_per_worker=1, processes=True, memory_limit=0,
+            dashboard_address=None, silence_logs=50,
+        ) as cluster,
+        Client(cluster) as client,
+    ):  # fmt: skip
+        model, seconds = fitted(client, X, y)
+        if arguments.kill:
+            again, _ = fitted(client, X, y, kill=min(3.0, seconds / 10))
+            compare("with a killed worker", again, model)
+        few, some = X[: X.chunks[0][0]], y[: y.chunks[0][0]]
+        start = time.perf_counter()
+        score = model.score(few, some)
+        print(
+            f"score of a partition of {few.shape[0]} rows: {score:.4f}, "
+            f"{time.perf_counter() - start:.1f} s"
         )
-        print(f"  {step / 1e6:.1f} MB between workers a step, {halo} rows in halos; in all, MB:")
-        print("   ", own)
-        print(f"  {model.best_iter_} steps accepted, {len(recalls)} refreshes of "
-              f"recall {recalls}; {len(model.metric_.columns)} terms; "
-              f"loss {path['loss'][-1]:.8g}", flush=True)  # fmt: skip
-        if stream is not None:
-            show_parts(stream.data)
-        return model.metric_.matrix()
+        if arguments.no_memory:
+            start = time.perf_counter()
+            print(f"mean prediction of all rows: {model.predict(X).mean().compute():.4f}, "
+                  f"{time.perf_counter() - start:.0f} s")  # fmt: skip
+    if not arguments.no_memory:
+        sizes = X.chunks[0]
+        whole = np.concatenate([part(n, arguments.columns, i) for i, n in enumerate(sizes)])
+        start = time.perf_counter()
+        local = metricboost.SDistClassifier(random_state=0).fit(whole[:, :-1], whole[:, -1])
+        print(f"in memory: {time.perf_counter() - start:.1f} s")
+        compare("against the fit in memory", model, local)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("n", type=int)
-    parser.add_argument("p", type=int)
-    parser.add_argument("--workers", type=int, default=4)
-    parser.add_argument("--attempts", type=int, default=30)
-    parser.add_argument("--parts", action="store_true")
-    parser.add_argument("--kill", action="store_true")
-    given = vars(parser.parse_args())
-    kill = given.pop("kill")
-    first = fit(**given, kill=False)
-    if kill:
-        second = fit(**given, kill=True)
-        apart = np.abs(first - second).max() / np.abs(first).max()
-        print(f"  the same metric but for {apart:.1e} of its largest entry")
+    main()

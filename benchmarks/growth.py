@@ -4,11 +4,11 @@
     python -m benchmarks.growth rows             # one curve, and its exponents
     python -m benchmarks.growth --fresh          # measures all points again
 
-One fit (``n_averaged=1``) of rings in 2 of the columns without screening and, so that every step
-has the same candidates, without products; all else at its defaults. Every point is measured in a
-process of its own. A step is an attempt without a search: the median of
-those before the first refresh, whose neighbours are the plain ones, and of those after it. Memory
-is what the process has at most above what it had with the table loaded.
+One fit (``n_averaged=1``) of all rows (``max_rows=None``) of rings in 2 of the columns, without
+screening and, so that every step has the same candidates, without products; all else at its
+defaults. Every point is measured in a process of its own. A step is an attempt without a search:
+the median of those before the first refresh, whose neighbours are the plain ones, and of those
+after it. Memory is what the process has at most above what it had with the table loaded.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from metricboost._threads import one_blas_thread
 from metricboost.boosting.learn import LearningOptions
 from metricboost.datasets import make_double_ring
 from metricboost.engines import get_engine
-from metricboost.estimators._options import Table
+from metricboost.estimators._rows import Table
 from metricboost.estimators._workers import threads
 from metricboost.selection.crossfit import CrossFit, cross_fit
 
@@ -88,9 +88,7 @@ class Watched(SDist):
 
         engine = get_engine(self.engine, threads(self.n_jobs))
         with one_blas_thread():
-            return cross_fit(
-                table.X, table.labels, table.weight, engine, options, 1, watch=lambda *_: mark
-            )
+            return cross_fit(table.pool, engine, options, 1, watch=lambda *_: mark)
 
 
 def measured(point: Point) -> dict[str, float]:
@@ -98,7 +96,8 @@ def measured(point: Point) -> dict[str, float]:
     # No gate would accept 400 steps on rings: the curve of steps is to have as many as it says.
     model = Watched(
         max_iter=point.attempts, n_neighbors=point.k, n_averaged=1, max_degree=1, prune=None,
-        start_share=0.0, oob_gate=2.0 if point.attempts == 25 else None, random_state=0,
+        start_share=0.0, oob_gate=2.0 if point.attempts == 25 else None, max_rows=None,
+        random_state=0,
     )  # fmt: skip
     with peak_memory() as peak:
         start = time.perf_counter()

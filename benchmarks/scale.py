@@ -2,7 +2,6 @@
 
     python -m benchmarks.scale refresh            # neighbours of 20,000 rows against scikit-learn
     python -m benchmarks.scale rows 200000 200    # a fit of the double ring: time, memory, error
-    python -m benchmarks.scale approximate        # exact and approximate neighbours, 200,000 rows
     python -m benchmarks.scale wide               # XOR over 20 of 100,000 columns, and its rivals
     python -m benchmarks.scale pure               # XOR of 2 of 20,000 columns
     python -m benchmarks.scale step               # a step of sqrt(p) columns against p
@@ -27,8 +26,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from metricboost import SDist, SDistClassifier
 from metricboost.datasets import make_double_ring, make_xor
-from metricboost.engines import NeighborLists, get_engine, host
-from metricboost.engines.search import Neighborhoods
+from metricboost.engines import NeighborLists, get_engine
 
 from .rivals import l1_logistic, nearest
 
@@ -136,46 +134,6 @@ def rows(n: int, p: int, attempts: int = 100, n_averaged: int = 5) -> None:
     )
 
 
-def approximate(n: int = 200_000, p: int = 50, attempts: int = 60) -> None:
-    """Every search of one fit, and the error: by exact and by approximate neighbours.
-
-    Without the gate, so that every attempt adds a direction.
-    """
-    X, y = make_double_ring(n + N_TEST, p, random_state=0)[:2]
-    print(f"double ring, {n} x {p}, one fit of {attempts} attempts, {CORES} cores")
-    for neighbors in ("exact", "approximate"):
-        model = SDistClassifier(
-            max_iter=attempts, n_averaged=1, screen_pairs=0, oob_gate=None, prune=None,
-            neighbors=neighbors, random_state=0,
-        )  # fmt: skip
-        with timed_searches() as searches:
-            fitting = seconds(partial(model.fit, X[:n], y[:n]))
-        print(f"  {neighbors}: {fitting:.0f} s, error {1 - model.score(X[n:], y[n:]):.4f}")
-        for number, (taken, near) in enumerate(searches):
-            said = "first search" if number == 0 else f"refresh {number}"
-            print(f"    {said:14}{taken:8.2f} s   recall {near.recall:.3f}", flush=True)
-        print(f"    all refreshes {sum(taken for taken, _ in searches[1:]):8.2f} s", flush=True)
-
-
-@contextmanager
-def timed_searches() -> Iterator[list[tuple[float, Neighborhoods]]]:
-    """The searches of the fits inside, with their times."""
-    found: list[tuple[float, Neighborhoods]] = []
-    search = host.neighborhoods
-
-    def timed(*arguments: object) -> Neighborhoods:
-        start = time.perf_counter()
-        near = search(*arguments)
-        found.append((time.perf_counter() - start, near))
-        return near
-
-    host.neighborhoods = timed
-    try:
-        yield found
-    finally:
-        host.neighborhoods = search
-
-
 # --- columns
 
 
@@ -224,8 +182,7 @@ def step(n: int = 200, attempts: int = 100) -> None:
 
 
 COMMANDS: dict[str, Callable[..., None]] = {
-    "refresh": refresh, "rows": rows, "approximate": approximate, "wide": wide, "pure": pure,
-    "step": step,
+    "refresh": refresh, "rows": rows, "wide": wide, "pure": pure, "step": step,
 }  # fmt: skip
 
 

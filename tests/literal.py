@@ -111,26 +111,34 @@ def by_distance(d: Array, i: int) -> list[int]:
 
 
 def neighbours(d: Array, labels: Array, k: int) -> tuple[list[list[int]], list[list[int]]]:
-    """(same, other): the nearest rows of the own and of all other classes, by full sorting."""
+    """(same, other): the nearest rows of the own and of all other classes, by full sorting.
+
+    The lists are as long as the largest class allows.
+    """
     counts = [int((labels == c).sum()) for c in set(labels.tolist())]
-    k_same, k_other = min(k, min(counts) - 1), min(k, len(d) - max(counts))
+    k_same, k_other = min(k, max(counts) - 1), min(k, len(d) - min(counts))
     same, other = [], []
     for i in range(len(d)):
         order = by_distance(d, i)
-        same.append([j for j in order if labels[j] == labels[i]][:k_same])
-        other.append([j for j in order if labels[j] != labels[i]][:k_other])
+        same.append(in_turn([j for j in order if labels[j] == labels[i]], k_same))
+        other.append(in_turn([j for j in order if labels[j] != labels[i]], k_other))
     return same, other
 
 
+def in_turn(rows: list[int], size: int) -> list[int]:
+    """The first of some rows; if there are too few, they are repeated in turn."""
+    return [rows[place % len(rows)] for place in range(size)]
+
+
 def class_lists(d: Array, labels: Array, k: int) -> list[list[list[int]]]:
-    """Of every row: for each class its nearest rows, as many as the smallest class affords."""
+    """Of every row: for each class its nearest rows, as many as the largest class allows."""
     classes = sorted(set(labels.tolist()))
-    smallest = min(int((labels == c).sum()) for c in classes)
+    largest = max(int((labels == c).sum()) for c in classes)
     lists = []
     for i in range(len(d)):
         order = by_distance(d, i)
-        sizes = [min(k, smallest - (labels[i] == c)) for c in classes]
-        near = [[j for j in order if labels[j] == c][:size] for c, size in zip(classes, sizes)]
+        sizes = [min(k, largest - (labels[i] == c)) for c in classes]
+        near = [in_turn([j for j in order if labels[j] == c], n) for c, n in zip(classes, sizes)]
         lists.append(near)
     return lists
 

@@ -371,8 +371,11 @@ IMPOSSIBLE = [
     ("screen_pairs", -1), ("screen_pairs", "all"), ("screen_pairs", None),
     ("prune", 0), ("prune", "always"), ("prune", 0.5),
     ("init", "random"), ("init", 3), ("standardize", "yes"),
-    ("class_weight", "even"), ("multiclass", "pairwise"), ("engine", "fortran"),
-    ("device", "abacus"),
+    ("class_weight", "even"), ("multiclass", "pairwise"),
+    ("engine", "fortran"), ("engine", "torch:"), ("engine", "torch:abacus"),
+    ("engine", "torch:cuda:"), ("engine", "native:cpu"), ("engine", 1), ("engine", None),
+    ("max_rows", 0), ("max_rows", -1), ("max_rows", 0.5), ("max_rows", "all"),
+    ("max_references", 0), ("max_references", 100.0), ("max_references", "all"),
     ("missing", "drop"), ("missing", None),
     ("clip", 0.0), ("clip", -1.0), ("clip", "auto"), ("clip", np.inf),
     ("n_averaged", 0), ("n_averaged", 2.5), ("n_averaged", None),
@@ -527,14 +530,13 @@ def test_only_constant_columns(cls, y):
 @BOTH
 @pytest.mark.parametrize("rare", [2, 5])
 def test_fewer_rows_than_neighbours(cls, rare, X, y):
-    """One warning with the parameter, its value and the k that is used, however many fits."""
+    """One warning with the parameter, its value, the class and its rows, however many fits."""
     rows = np.r_[np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:rare]]
     params = {"n_neighbors": 8, "oob_gate": None, "n_averaged": 5}
     model, messages = warned(lambda: sdist(cls, **params).fit(X[rows], y[rows]))
     assert len(messages) == 1
     assert "n_neighbors=8" in messages[0]
-    assert f"{rare} rows" in messages[0]
-    assert f"lowered to {rare - 1}" in messages[0]
+    assert f"class '1' has too few rows ({rare})" in messages[0]
     assert np.isfinite(model.transform(X)).all()
 
 

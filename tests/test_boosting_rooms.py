@@ -23,8 +23,8 @@ from metricboost.boosting.gate import t_statistic, trimmed
 from metricboost.boosting.levels import Levels
 from metricboost.boosting.line_search import MAX_GAIN, step_weight
 from metricboost.boosting.neighborhoods import (
-    affordable_neighbors,
     class_neighborhoods,
+    neighbors_in_all_classes,
     training_lists,
 )
 from metricboost.boosting.path import Factor, Path, Step, best_step
@@ -97,22 +97,50 @@ def test_a_row_is_never_its_own_neighbour(engine: str, same_place: bool) -> None
     assert found.other.tolist() == other
 
 
-def test_k_is_lowered_to_what_the_smaller_class_affords() -> None:
+def test_lists_are_as_long_as_the_largest_class_allows() -> None:
+    """A row of the larger class has its own class without itself; one of the smaller, all of it."""
     labels = (np.arange(10) < 3).astype(np.intp)
     for multiclass in MULTICLASS:
-        assert affordable_neighbors(labels, 20, multiclass) == (2, 3)
-        assert affordable_neighbors(1 - labels, 20, multiclass) == (2, 3)
-        assert affordable_neighbors(labels, 2, multiclass) == (2, 2)
-        assert affordable_neighbors(labels, 1, multiclass) == (1, 1)
+        for own in (labels, 1 - labels):
+            assert training_lists(own, 20, multiclass).sizes == (6, 7)
+            assert training_lists(own, 2, multiclass).sizes == (2, 2)
+            assert training_lists(own, 1, multiclass).sizes == (1, 1)
 
 
-def test_k_of_several_classes() -> None:
-    """Across, all rows of other classes together, or as many of each as the smallest has."""
+def test_lists_of_several_classes() -> None:
+    """Across, all rows of other classes together, or those of each class."""
     labels = np.repeat(np.arange(3), [4, 10, 7])
-    assert affordable_neighbors(labels, 20) == (3, 11)
-    assert affordable_neighbors(labels, 8) == (3, 8)
-    assert affordable_neighbors(labels, 20, "coded") == (3, 4)
-    assert affordable_neighbors(labels, 2, "coded") == (2, 2)
+    assert training_lists(labels, 20, "common").sizes == (9, 17)
+    assert training_lists(labels, 8, "common").sizes == (8, 8)
+    assert training_lists(labels, 20, "coded").sizes == (9, 10, 10)
+    assert training_lists(labels, 2, "coded").sizes == (2, 2, 2)
+
+
+def test_the_same_number_of_neighbours_in_all_classes() -> None:
+    labels = np.repeat(np.arange(3), [4, 10, 7])
+    assert [neighbors_in_all_classes(labels, k) for k in (2, 3, 20)] == [2, 3, 3]
+
+
+def test_a_class_of_one_row_has_no_neighbours() -> None:
+    for count in (training_lists, neighbors_in_all_classes):
+        with pytest.raises(ValueError, match="single row"):
+            count(np.array([0, 0, 1]), 5, *["common"] * (count is training_lists))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_small_class_repeats_its_own_rows_only(engine: str) -> None:
+    """The search says where it found no more; the lists of the other class are not shortened."""
+    X = np.arange(10.0)[:, None]
+    labels = (np.arange(10) < 3).astype(np.intp)
+    near = class_neighborhoods(get_engine(engine), X, labels, 5)
+    assert near.found[0].tolist() == [1, 2, -1, -1, -1, 3, 4, 5, 6, 7]
+    assert near.same[0].tolist() == [1, 2, 1, 2, 1]
+    assert near.other[0].tolist() == [3, 4, 5, 6, 7]
+    assert near.found[9].tolist() == [8, 7, 6, 5, 4, 2, 1, 0, -1, -1]
+    assert near.same[9].tolist() == [8, 7, 6, 5, 4]
+    assert near.other[9].tolist() == [2, 1, 0, 2, 1]
+    again = class_neighborhoods(get_engine(engine), X, labels, 5, previous=near)
+    assert np.array_equal(again.found, near.found)
 
 
 def several_classes(n_classes: int, whole: bool) -> tuple[Array, Array]:
@@ -495,7 +523,7 @@ def test_powers_of_columns_of_two_values_are_left_out() -> None:
     """They are the column itself, scaled; its products with others are not."""
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.normal(size=20), np.where(rng.random(20) < 0.3, 1.7, -0.4)])
-    candidates = candidates_of(X, 3)
+    candidates = Candidates(ENGINE.rows(X.T), 3, levels=Levels(X.T))
     candidates.add_useful([(1, 1), (0, 0)])
     candidates.expand([0, 1], [0, 1])
     assert terms_of(candidates) == [(0,), (1,), (0, 0), (0, 1)]
@@ -1295,7 +1323,7 @@ def test_without_steps_neighbours_are_plain_and_margins_zero() -> None:
     X, labels = rng.normal(size=(30, 3)), np.arange(30) % 2
     rows = host_rows(candidates_of(X, 1))
     rows.begin(labels, np.ones(30))
-    assert rows.refresh(training_lists(labels, 2, "common"), 0) == 1.0
+    rows.refresh(training_lists(labels, 2, "common"), 0)
     assert rows.embedding().shape == (30, 0)
     assert not rows.margins.any()
     assert np.array_equal(rows.graph.same, class_neighborhoods(ENGINE, X, labels, 2).same)

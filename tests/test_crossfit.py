@@ -29,7 +29,7 @@ from metricboost.selection.choosing import (
     variants,
     with_share,
 )
-from metricboost.selection.crossfit import Variant, learn_fold
+from metricboost.selection.crossfit import FoldTask, Variant, learn_fold
 from metricboost.selection.readouts import Margin, Training, evidence
 
 BOTH = pytest.mark.parametrize("cls", [SDist, SDistClassifier])
@@ -157,9 +157,12 @@ def test_a_fit_is_that_of_its_rows_alone(table):
     model = sdist(SDist)
     for number, fold in enumerate(made.folds):
         rows = fold.kept
+        own = weight[rows] * (len(rows) / weight[rows].sum())
         alone = learn_fold(
-            X[rows], y[rows], weight[rows], made.engine, options_of(model, X),
-            np.arange(len(rows)), number,
+            FoldTask(
+                X[rows], np.arange(len(rows)), y[rows], own, made.engine, options_of(model, X),
+                number,
+            )
         )  # fmt: skip
         assert alone.terms == fold.learned.terms
         assert_array_equal(alone.factor.matrix, fold.learned.factor.matrix)

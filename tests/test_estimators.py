@@ -385,11 +385,10 @@ def test_votes_of_three_classes(three):
 @BOTH
 @MULTICLASS
 def test_a_class_with_fewer_rows_than_neighbours(cls, multiclass, three):
-    """One warning says how far k is lowered, within a class and across."""
+    """One warning names the class and its rows."""
     X, y, unseen, _ = three
     kept = np.r_[np.flatnonzero(y == "low")[:6], np.flatnonzero(y != "low")]
-    across = {"common": 20, "coded": 6}[multiclass]
-    message = f"smallest class has 6 rows: k is lowered to 5 within a class and to {across} across"
+    message = r"n_neighbors=20, but class 'low' has too few rows \(6\)"
     with pytest.warns(UserWarning, match=message):
         model = sdist(cls, multiclass=multiclass, n_neighbors=20).fit(X[kept], y[kept])
     assert model.transform(unseen).shape[0] == 150

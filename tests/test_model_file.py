@@ -47,6 +47,7 @@ MODELS = {
     "mixture": classifier(classifier="mixture"),
     "votes": classifier(classifier="knn", class_weight={"no": 1, "yes": 2.5}),
     "a start": classifier(init=np.eye(6)),
+    "samples": classifier(max_rows=100, max_references=100, n_averaged=1),
     "search": SDistClassifierCV(classifier(), {"max_degree": [1, 2]}, cv=3, random_state=0),
     "one model": SDistClassifierCV(
         classifier(), {"clip": [2.0]}, cv=3, n_blended=1, random_state=0

@@ -534,12 +534,15 @@ def test_gate_case_rejects_and_trims() -> None:
     assert {len(step.support) for step in run.path.steps} == {1, 2, 3}
 
 
-def test_rare_class_lowers_k() -> None:
-    """Six rows of one class: five neighbours within a class, six across."""
+def test_a_rare_class_has_fewer_neighbours() -> None:
+    """Six rows of one class: five neighbours of each within it, six of every other row."""
     run = followed("rare class")
     _, labels, _ = run.case.data()
     found = class_neighborhoods(get_engine("numpy"), run.literal.features.X, labels, 10)
-    assert (found.same.shape[1], found.other.shape[1]) == (5, 6)
+    assert (found.same.shape[1], found.other.shape[1]) == (10, 10)
+    for i, own in enumerate(labels == labels.max()):
+        assert len(set(found.same[i].tolist())) == (5 if own else 10)
+        assert len(set(found.other[i].tolist())) == (10 if own else 6)
 
 
 def test_two_classes_are_the_same_coded_or_not() -> None:
@@ -598,7 +601,7 @@ def parts() -> dict[str, Any]:
     rows = HostRows(engine, X.T)
     candidates = Candidates(rows, 2)
     candidates.add([(0, 1), (2, 2), (3, 6)])
-    rows.use(Neighborhoods(near.same, near.other[:, :3]))
+    rows.use(Neighborhoods(near.same, near.other[:, :3], near.found))
     every = candidates.terms(np.arange(10))
     phi = rows.columns(every)
     D = literal.information_matrices(phi, near.same.tolist(), near.other[:, :3].tolist())

@@ -168,7 +168,26 @@ def test_every_operation_agrees_with_the_oracle(room: str, monkeypatch: pytest.M
     for rows in both:
         rows.take(0.3)
     same(lambda rows, _: rows.loss())
-    assert both[0].two_valued().tolist() == both[1].two_valued().tolist()
+
+
+def test_a_class_with_fewer_rows_than_neighbours() -> None:
+    """Its rows are repeated as the oracle repeats them, also in a second search."""
+    rng = np.random.default_rng(3)
+    Xt, labels = rng.normal(size=(4, 60)), np.r_[[0] * 3, np.arange(57) % 2 + 1]
+    lists = training_lists(labels, 25, "coded")
+    losses = []
+    for engine in (TorchEngine(device="cpu"), NUMPY):
+        rows = engine.rows(Xt)
+        terms = Candidates(rows, 1).terms(np.arange(4))
+        rows.begin(labels, np.ones(60))
+        rows.refresh(lists, 0)
+        for step in (np.eye(4)[:, :2], np.eye(4)[:, 1:] + 0.3):
+            rows.embed(terms, step)
+            rows.refresh(lists, 4)
+            losses.append(rows.loss())
+            rows.weigh(np.ones(60, dtype=bool))
+            losses += rows.diagonal(terms).tolist()
+    assert np.allclose(losses[: len(losses) // 2], losses[len(losses) // 2 :], rtol=1e-9)
 
 
 # --- fits
@@ -239,10 +258,7 @@ def test_estimators_agree_with_the_native_engine(classes: int) -> None:
     )
     X[rng.random(X.shape) < 0.02] = np.nan
     settings: dict[str, Any] = {"n_averaged": 3, "random_state": 0, "missing": "impute"}
-    models = [
-        SDistClassifier(engine=engine, device="cpu" if engine == "torch" else "auto", **settings)
-        for engine in ("torch", "native")
-    ]
+    models = [SDistClassifier(engine=engine, **settings) for engine in ("torch:cpu", "native")]
     found, expected = (model.fit(X, y) for model in models)
     assert found.metric_.columns == expected.metric_.columns
     assert np.allclose(found.transform(X), expected.transform(X), rtol=1e-8, atol=1e-10)
@@ -291,7 +307,7 @@ def out_of_memory(*_: Any, **__: Any) -> Any:
 
 def test_too_little_memory_for_a_fitted_model(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = make_xor(120, 8, informative=2, random_state=0)[:2]
-    model = SDistClassifier(engine="torch", device="cpu", max_iter=4, n_averaged=1, random_state=0)
+    model = SDistClassifier(engine="torch:cpu", max_iter=4, n_averaged=1, random_state=0)
     model.fit(X, y).predict(X)
     fewer = "needs .* and room to work: cpu ran out of memory. Pass fewer rows at a time"
     monkeypatch.setattr(torch_engine, "nearest", out_of_memory)
@@ -312,7 +328,6 @@ def test_too_little_memory_at_the_beginning(monkeypatch: pytest.MonkeyPatch) -> 
     labels, lists = np.arange(20) % 2, training_lists(np.arange(20) % 2, 3, "common")
     for call in (
         lambda: rows.begin(labels, np.ones(20)),
-        rows.two_valued,
         lambda: engine.nearest_by_class(np.zeros((20, 3)), labels, lists),
     ):
         with pytest.raises(DeviceMemoryError, match="ran out of memory"):
@@ -320,9 +335,10 @@ def test_too_little_memory_at_the_beginning(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-def test_a_gpu_that_is_not_there_is_named() -> None:
-    with pytest.raises(ValueError, match=r"torch\.cuda\.is_available"):
-        get_engine("torch", device="cuda")
+@pytest.mark.parametrize("device", ["cuda", "cuda:1"])
+def test_a_gpu_that_is_not_there_is_named(device: str) -> None:
+    with pytest.raises(ValueError, match=rf"torch:{device}.* needs a GPU.*cuda\.is_available"):
+        get_engine(f"torch:{device}")
 
 
 def test_without_torch_the_extra_is_named() -> None:
@@ -342,9 +358,7 @@ def test_without_torch_the_extra_is_named() -> None:
 def test_what_a_process_has_chosen_changes_nothing() -> None:
     """Products of lower precision, which PyTorch can be told to prefer."""
     X, y = make_xor(120, 8, informative=2, random_state=0)[:2]
-    model = SDistClassifier(
-        engine="torch", device="cpu", max_iter=4, n_averaged=1, random_state=0
-    ).fit(X, y)
+    model = SDistClassifier(engine="torch:cpu", max_iter=4, n_averaged=1, random_state=0).fit(X, y)
     expected = model.predict_proba(X)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         again = clone(model).fit(X, y)
@@ -359,7 +373,7 @@ def test_threads_change_no_bits() -> None:
     for threads in (1, 2):
         torch.set_num_threads(threads)
         model = SDistClassifier(
-            engine="torch", device="cpu", max_iter=12, n_averaged=1, oob_gate=None, random_state=0
+            engine="torch:cpu", max_iter=12, n_averaged=1, oob_gate=None, random_state=0
         ).fit(X, y)
         found.append((model.metric_.components, model.predict_proba(X)))
         assert torch.get_num_threads() == threads
@@ -392,9 +406,7 @@ def test_one_thread_whoever_comes_first_and_last() -> None:
 def test_a_pickle_predicts_without_torch(tmp_path: Path) -> None:
     """With the engine that is there, and one warning; a fit still names the extra."""
     X, y = make_xor(120, 8, informative=2, random_state=0)[:2]
-    model = SDistClassifier(
-        engine="torch", device="cpu", max_iter=4, n_averaged=1, random_state=0
-    ).fit(X, y)
+    model = SDistClassifier(engine="torch:cpu", max_iter=4, n_averaged=1, random_state=0).fit(X, y)
     (tmp_path / "model.pickle").write_bytes(pickle.dumps(model))
     (tmp_path / "torch.py").write_text("raise ImportError('not here')")
     np.save(tmp_path / "rows.npy", X)
@@ -415,13 +427,3 @@ def test_a_pickle_predicts_without_torch(tmp_path: Path) -> None:
     assert len(said) == 2
     assert all('engine="torch" needs PyTorch' in line for line in said)
     assert np.allclose(np.load(tmp_path / "found.npy"), model.predict_proba(X))
-
-
-def test_neighbours_of_a_gpu_need_no_faiss(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are exact, so nothing is said about approximate ones."""
-    from metricboost.estimators import _options
-
-    monkeypatch.setattr(_options, "approximate_available", lambda: False)
-    X, y = make_xor(60, 4, random_state=0)[:2]
-    given = {"engine": "torch", "device": "cpu", "neighbors": "approximate"}
-    SDist(max_iter=2, n_averaged=1, oob_gate=None, random_state=0, **given).fit(X, y)

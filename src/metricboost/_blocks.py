@@ -32,9 +32,12 @@ def dense(block: Any) -> Float:
     return result
 
 
-def slices(n: int, width: int) -> Iterator[slice]:
-    """The numbers 0..n in runs, each with at most ``PIECE`` numbers where one has ``width``."""
-    size = max(PIECE // max(width, 1), 1)
+def slices(n: int, width: int, piece: int | None = None) -> Iterator[slice]:
+    """The numbers 0..n in runs, each with at most ``piece`` numbers where one has ``width``.
+
+    If ``piece`` is None, a run has at most ``PIECE`` numbers.
+    """
+    size = max((PIECE if piece is None else piece) // max(width, 1), 1)
     return (slice(start, min(start + size, n)) for start in range(0, n, size))
 
 
@@ -53,18 +56,22 @@ def only_columns(X: Data, columns: Index) -> Data:
     return csr_matrix((np.ravel(values), *places), shape=X.shape) if width else csr_matrix(X.shape)
 
 
-def column_panels(X: Data, rows: Index | None = None) -> Iterator[tuple[slice, Float]]:
+def column_panels(
+    X: Data, rows: Index | None = None, piece: int | None = None
+) -> Iterator[tuple[slice, Float]]:
     """Some columns after others, of all rows or of some."""
     n = X.shape[0] if rows is None else len(rows)
     if is_sparse(X):  # by columns, and of some rows, once for all panels
         X, rows = (X if rows is None else X[rows]).tocsc(), None
-    for columns in slices(X.shape[1], n):
+    for columns in slices(X.shape[1], n, piece):
         yield columns, dense(X[:, columns] if rows is None else X[rows, columns])
 
 
-def row_blocks(X: Data, rows: Index | None = None) -> Iterator[tuple[slice, Float]]:
+def row_blocks(
+    X: Data, rows: Index | None = None, piece: int | None = None
+) -> Iterator[tuple[slice, Float]]:
     """Some rows after others, of all or of those numbered."""
     n = X.shape[0] if rows is None else len(rows)
     X = X.tocsr() if is_sparse(X) else X
-    for part in slices(n, X.shape[1]):
+    for part in slices(n, X.shape[1], piece):
         yield part, dense(X[part] if rows is None else X[rows[part]])

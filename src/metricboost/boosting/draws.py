@@ -6,7 +6,6 @@ of m attempts; and no engine draws, so every engine sees the same bags and panel
 
 from __future__ import annotations
 
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Literal
 
 import numpy as np
@@ -15,44 +14,24 @@ import numpy.typing as npt
 from .._typing import Index
 
 MaxFeatures = None | Literal["sqrt"] | int | float
-Drawn = tuple[npt.NDArray[np.bool_], np.random.Generator]
-
-
-#: Bags of more rows are drawn one attempt ahead, while the engine is at work.
-MANY_ROWS = 2**17
 
 
 class Draws:
     def __init__(self, seed: int, n_rows: int, subsample: float, max_features: MaxFeatures) -> None:
         self.seed, self.n_rows = seed, n_rows
         self.subsample, self.max_features = subsample, max_features
-        self._ahead: tuple[int, Future[Drawn]] | None = None
-        self._thread = ThreadPoolExecutor(1) if n_rows >= MANY_ROWS else None
 
     def __call__(self, attempt: int, n_candidates: int) -> tuple[npt.NDArray[np.bool_], Index]:
         """In-bag mask over the rows, and the panel as sorted candidate numbers."""
-        in_bag, rng = self._next_bag(attempt)
-        size = panel_size(self.max_features, n_candidates)
-        if size == n_candidates:
-            return in_bag, np.arange(n_candidates)
-        return in_bag, np.sort(rng.choice(n_candidates, size, replace=False, shuffle=False))
-
-    def _next_bag(self, attempt: int) -> Drawn:
-        if self._thread is None:
-            return self._bag(attempt)
-        known = self._ahead is not None and self._ahead[0] == attempt
-        drawn = self._ahead[1].result() if self._ahead and known else self._bag(attempt)
-        self._ahead = attempt + 1, self._thread.submit(self._bag, attempt + 1)
-        return drawn
-
-    def _bag(self, attempt: int) -> Drawn:
-        """The bag, and the generator that goes on to draw the panel."""
         rng = np.random.default_rng((self.seed, attempt))
         in_bag = np.ones(self.n_rows, dtype=bool)
         n_bag = max(1, round(self.subsample * self.n_rows))
         if n_bag < self.n_rows:  # without replacement (Friedman 2002)
             in_bag[rng.permutation(self.n_rows)[n_bag:]] = False
-        return in_bag, rng
+        size = panel_size(self.max_features, n_candidates)
+        if size == n_candidates:
+            return in_bag, np.arange(n_candidates)
+        return in_bag, np.sort(rng.choice(n_candidates, size, replace=False, shuffle=False))
 
 
 def panel_size(max_features: MaxFeatures, n_candidates: int) -> int:

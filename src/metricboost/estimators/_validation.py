@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from numbers import Real
 from typing import Any
@@ -48,6 +49,7 @@ def check_table(estimator: Any, X: Any, *, reset: bool, missing: str = "error") 
 
     With ``missing="impute"`` missing values of any kind are let through, as NaN.
     """
+    refuse_short_file(X)
     X = _with_nan_for_missing(X) if missing == "impute" else X
     _refuse_text(X, _remedy(estimator))
     X = validate_data(
@@ -62,6 +64,7 @@ def check_training(
     estimator: Any, X: Any, y: Any, missing: str = "error"
 ) -> tuple[Data, npt.NDArray[Any]]:
     """X and y for ``fit``: a table as from ``check_table`` and one label for each of its rows."""
+    refuse_short_file(X)
     X = _with_nan_for_missing(X) if missing == "impute" else X
     _refuse_text(X, _remedy(estimator))
     y = present_labels(estimator, y)
@@ -72,6 +75,19 @@ def check_training(
     _refuse_not_finite(X, names, None if missing == "impute" else remedy)
     check_classification_targets(y)
     return X, y
+
+
+def refuse_short_file(X: Any) -> None:
+    """A memory-mapped file that has become shorter ends the process when its rows are read."""
+    while isinstance(X, np.ndarray):
+        if isinstance(X, np.memmap) and X.filename is not None:
+            needed, size = X.offset + X.nbytes, os.path.getsize(X.filename)
+            if size < needed:
+                raise ValueError(
+                    f"X is mapped to the file {X.filename}, which has {size} bytes where at least "
+                    f"{needed} are needed: write the file again, and open it again."
+                )
+        X = X.base
 
 
 def check_labels(estimator: Any, y: Any) -> npt.NDArray[Any]:

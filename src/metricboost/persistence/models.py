@@ -177,6 +177,7 @@ def _unpack_search(
 def _pack_crossfit(crossfit: CrossFit, arrays: Arrays) -> dict[str, Any]:
     return {
         "scaling": pack_scaling(crossfit.scaling, arrays.below("scaling")),
+        "sampled": int(crossfit.sampled),
         "fits": [pack_fit(fit, arrays.below(f"fit{i}")) for i, fit in enumerate(crossfit.fits)],
     }
 
@@ -219,7 +220,10 @@ def _unpack_crossfits(
         folds = [Fold(fit, EMPTY, EMPTY) for fit in fits]
         scaling = unpack_scaling(part.record("scaling"), n_columns)
         engine = get_engine("auto", 1)
-        crossfits.append(CrossFit(X, labels, weight, n_classes, engine, folds, scaling))
+        one_fit, sampled = len(fits) == 1, bool(part.integer("sampled", 0, 1))
+        crossfits.append(
+            CrossFit(X, labels, weight, n_classes, engine, folds, scaling, one_fit, sampled)
+        )
     return crossfits, numbers
 
 

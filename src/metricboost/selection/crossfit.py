@@ -18,7 +18,7 @@ the same factors (``CrossFit.pruned``), so that the metric that is used is the o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -96,8 +96,8 @@ class CrossFit:
     scaling: Scaling
     #: All folds have the same metric, learned from all rows.
     one_fit: bool = False
-    #: Mean and deviation of products over more rows than those of ``X``.
-    known_moments: Mapping[Term, tuple[float, float]] | None = None
+    #: The fits learned from samples, and share the moments of terms over all rows.
+    sampled: bool = False
 
     @property
     def fits(self) -> list[Learned]:
@@ -191,12 +191,8 @@ class CrossFit:
 
     def _moments(self, terms: Sequence[Term]) -> Float:
         """Mean and deviation of the terms over all rows; a start metric keeps its own."""
-        given = {fit.terms[t]: fit.moments[t] for fit in self.fits for t in fit.path.start.index}
-        if self.known_moments is not None:
-            products = {**self.known_moments, **given}
-            return np.array([products.get(term, (0.0, 1.0)) for term in terms]).reshape(-1, 2)
-        if self.one_fit:
-            known = dict(zip(self.fits[0].terms, self.fits[0].moments))
+        if self.one_fit or self.sampled:
+            known = {t: m for fit in self.fits for t, m in zip(fit.terms, fit.moments)}
             return np.array([known[term] for term in terms]).reshape(-1, 2)
         degree = max((len(term) for term in terms), default=1)
         used = sorted({column for term in terms for column in term})
@@ -206,6 +202,7 @@ class CrossFit:
         own = [tuple(inside[column] for column in term) for term in terms]
         candidates.add(own)
         moments = candidates.moments(np.array([candidates.number(t) for t in own], dtype=np.intp))
+        given = {fit.terms[t]: fit.moments[t] for fit in self.fits for t in fit.path.start.index}
         for i, term in enumerate(terms):
             moments[i] = given.get(term, moments[i])
         return moments
@@ -326,14 +323,29 @@ def over_folds(
     fits: Sequence[Learned],
 ) -> CrossFit:
     """Finished fits, one for each fold, together with the scaling of the whole table."""
-    folds = [Fold(fit, pool.among_references(kept), out) for fit, (kept, out) in zip(fits, split)]
-    scaling = table_scaling(pool.X, options) if whole is None else whole.scaling
-    moments = None if whole is None else whole.term_moments(t for fit in fits for t in fit.terms)
     one_fit = len({id(fit) for fit in fits}) == 1
+    if whole is None:
+        scaling = table_scaling(pool.X, options)
+    else:
+        scaling, fits = whole.scaling, _with_moments_of_all_rows(whole, fits)
+    folds = [Fold(fit, pool.among_references(kept), out) for fit, (kept, out) in zip(fits, split)]
     return CrossFit(
         pool.X, pool.labels, pool.weight, int(pool.labels.max()) + 1, engine, folds, scaling,
-        one_fit, moments,
+        one_fit, whole is not None,
     )  # fmt: skip
+
+
+def _with_moments_of_all_rows(whole: Whole, fits: Sequence[Learned]) -> list[Learned]:
+    """The fits with the terms that they learned standardised by all rows, not by a sample."""
+    known = whole.term_moments(term for fit in fits for term in fit.terms)
+    made: dict[int, Learned] = {}
+    for fit in fits:
+        moments = np.array([known.get(t, m) for t, m in zip(fit.terms, fit.moments)])
+        moments = moments.reshape(-1, 2)
+        given = fit.path.start.index  # a start metric keeps its own
+        moments[given] = fit.moments[given]
+        made[id(fit)] = replace(fit, moments=moments)
+    return [made[id(fit)] for fit in fits]
 
 
 def split_rows(labels: Index, n_folds: int, seed: int) -> list[tuple[Index, Index]]:

@@ -28,7 +28,7 @@ from ..boosting.screening import FEW_ROWS, Screening, pairs_of_moments
 from ..boosting.start import start_scaling
 from ..boosting.terms import Term
 from ..imputation import Imputation
-from ..sources import Block, Source, corrected_weights, draw_among
+from ..sources import BLOCK_NUMBERS, Block, Source, corrected_weights, draw_among
 from ..sources.statistics import (
     ColumnSums,
     PairSummary,
@@ -41,6 +41,8 @@ from ..sources.statistics import (
 #: The most numbers of the moments of products that are kept, for all classes together. A table with
 #: more is screened on the rows of each fit.
 MOST_MOMENTS = 2**22
+#: A median this close to a value, in deviations of its column, differs from it by rounding.
+ROUNDING = 1e-9
 #: Rows of a block, if the moments are computed from it.
 ROWS_FOR_MOMENTS = 2048
 
@@ -79,22 +81,34 @@ class Pool:
 
     def needs_samples(self, n_kept: int) -> bool:
         """Whether fits on this number of rows learn from samples."""
-        return self.is_part or (self.max_rows is not None and n_kept > self.max_rows)
+        few = self.max_rows is not None and n_kept > self.max_rows
+        return self.is_part or few or self.references is not None
 
     def among_references(self, rows: Index) -> Index:
         return rows if self.references is None else np.intersect1d(rows, self.references)
 
 
 def imputation_from(source: Source, X: Data) -> Imputation:
-    """The medians of all rows; ``X`` is a sample with missing values."""
+    """The medians of all rows; ``X`` is a sample with missing values.
+
+    A median that is a value of the sample but for rounding is that value: a column of two values
+    then has two values when its missing values are filled.
+    """
     center, scale = _rough_constants(X)
-    return imputation_of(source, center, scale)
+    found = imputation_of(source, center, scale)
+    fill = found.fill.copy()
+    for columns, panel in column_panels(X, piece=BLOCK_NUMBERS):
+        away = np.abs(panel - fill[columns])
+        nearest = np.where(np.isnan(away), np.inf, away).argmin(axis=0), np.arange(panel.shape[1])
+        close = away[nearest] <= ROUNDING * scale[columns]
+        fill[columns][close] = panel[nearest][close]
+    return replace(found, fill=fill)
 
 
 def _rough_constants(X: Data) -> tuple[Float, Float]:
     """Mean and deviation of the finite values of a sample."""
     centers, scales = [], []
-    for _, panel in column_panels(X):
+    for _, panel in column_panels(X, piece=BLOCK_NUMBERS):
         there = np.isfinite(panel)
         count = np.maximum(there.sum(axis=0), 1)
         center = np.where(there, panel / count, 0.0).sum(axis=0)
@@ -143,7 +157,7 @@ class Whole:
         labels = self.pool.labels
         n_classes = len(self.pool.source.class_count)
         total = np.zeros((n_classes, len(self.scaling.kept)))
-        for part, block in row_blocks(self.pool.X):
+        for part, block in row_blocks(self.pool.X, piece=BLOCK_NUMBERS):
             total += np.eye(n_classes)[labels[part]].T @ self.scaling.prepared(block)
         result: Float = total / np.maximum(np.bincount(labels, minlength=n_classes), 1)[:, None]
         return result
@@ -163,7 +177,7 @@ class Whole:
         if not n_marks:
             return {}
         marks = self.sums.marks.copy()
-        for part, block in row_blocks(self.pool.X, left_out):
+        for part, block in row_blocks(self.pool.X, left_out, BLOCK_NUMBERS):
             own = np.eye(len(marks))[self.pool.labels[left_out[part]]]
             marks -= own.T @ block[:, -n_marks:]
         first = self.pool.X.shape[1] - n_marks
@@ -173,7 +187,7 @@ class Whole:
         assert self.pairs is not None
         assert self.summary is not None
         pool, pairs = self.pool, self.pairs
-        for part, block in row_blocks(pool.X, left_out):
+        for part, block in row_blocks(pool.X, left_out, BLOCK_NUMBERS):
             rows = left_out[part]
             pairs = pairs - self.summary(Block(pool.numbers[rows], pool.labels[rows], block))
         columns = np.searchsorted(self.scaling.kept, scaling.kept)
@@ -234,7 +248,7 @@ def _leave_far_values_out(
 
     The other rows are those of the sample, which may lack the values far out.
     """
-    for columns, panel in column_panels(X):
+    for columns, panel in column_panels(X, piece=BLOCK_NUMBERS):
         unit = np.abs((panel - center[columns]) / scale[columns])
         inside = unit <= clip
         n_inside = np.maximum(inside.sum(axis=0), 1)

@@ -7,10 +7,11 @@ tables in memory or in memory-mapped files, one for collections on a Dask cluste
 """
 
 from .base import Block, Source
-from .memory import InMemory
+from .memory import BLOCK_NUMBERS, InMemory
 from .sampling import corrected_weights, draw, draw_among, least_sample, quotas
 
 __all__ = [
+    "BLOCK_NUMBERS",
     "Block",
     "InMemory",
     "Source",

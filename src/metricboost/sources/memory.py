@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from .._blocks import dense, is_sparse
+from .._blocks import dense, is_sparse, slices
 from .._threads import allowed_threads, one_blas_thread
 from .._typing import Data, Float, Index
 from ..imputation import Imputation
@@ -60,8 +60,7 @@ class InMemory(Source):
         self, summarise: Callable[[Block], S], columns: bool = True, least_rows: int = 1
     ) -> S:
         n, width = self.shape[0], self.shape[1] if columns else 1
-        size = max(BLOCK_NUMBERS // max(width, 1), least_rows)
-        parts = [slice(start, min(start + size, n)) for start in range(0, n, size)]
+        parts = list(slices(n, width, max(BLOCK_NUMBERS, least_rows * width)))
         table, threads = self._by_rows() if columns else self, allowed_threads()
 
         def of_part(part: slice) -> S:
