@@ -528,8 +528,15 @@ def test_moments_of_a_share_of_the_rows() -> None:
 def test_moments_of_terms(layout: str, tmp_path: Path) -> None:
     X, prepare = numbers(170, 4), Scaled(np.array([0.2, 1.0, 3.0, 0.7]))
     terms = [(0,), (1, 3), (2, 2), (0, 0, 3)]
-    found = term_moments(source_of(LAYOUTS[layout](X, tmp_path)), prepare, terms)
+    found = term_moments(source_of(LAYOUTS[layout](X, tmp_path)), prepare, terms, X[:20])
     for term, (mean, deviation) in zip(terms, found):
         product = prepare(X)[:, list(term)].prod(axis=1)
         assert mean == pytest.approx(product.mean(), rel=1e-10, abs=1e-13)
         assert deviation == pytest.approx(product.std(), rel=1e-10)
+
+
+def test_moments_of_a_product_far_from_zero() -> None:
+    """The deviation of two columns near 1.7e9 is not lost in the squares of their product."""
+    X = 1.7e9 + np.random.default_rng(0).normal(size=(300, 2))
+    found = term_moments(source_of(X), np.asarray, [(0, 1)], X[:20])
+    assert found[0, 1] == pytest.approx((X[:, 0] * X[:, 1]).std(), rel=1e-6)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from .._blocks import column_panels, row_blocks
+from .._blocks import column_panels, dense, row_blocks
 from .._typing import Data, Float, Index
 from ..boosting.learn import Known, LearningOptions, screening_limits, screens
 from ..boosting.scaling import (
@@ -218,7 +218,8 @@ class Whole:
         own = [tuple(place[column] for column in term) for term in products]
         if not own:
             return {}
-        moments = term_moments(self.pool.source, scaling.prepared, own)
+        sample = dense(self.pool.X[: min(ROWS_FOR_MOMENTS, len(self.pool.labels))])
+        moments = term_moments(self.pool.source, scaling.prepared, own, sample)
         return {term: (float(mean), float(size)) for term, (mean, size) in zip(products, moments)}
 
 

@@ -246,17 +246,31 @@ class _TermSums(_Sums):
 
 
 def term_moments(
-    source: Source, prepare: Callable[[Float], Float], terms: Sequence[tuple[int, ...]]
+    source: Source,
+    prepare: Callable[[Float], Float],
+    terms: Sequence[tuple[int, ...]],
+    sample: Float,
 ) -> Float:
-    """Mean and deviation of products of the prepared columns, a row for each term."""
-    sums: Any = source.reduce(partial(_term_sums, prepare=prepare, terms=terms))
-    mean = sums.total / sums.n
-    deviation = np.sqrt(np.maximum(sums.squares / sums.n - mean**2, 0.0))
-    return np.stack([mean, deviation], axis=1)
+    """Mean and deviation of products of the prepared columns, a row for each term.
+
+    The sums are of deviations from the means of a ``sample`` of rows, so that they keep their
+    digits if a product lies far from zero.
+    """
+    summarise = partial(_term_sums, prepare=prepare, terms=terms)
+    zero = np.zeros(len(terms))
+    few = summarise(Block(np.arange(len(sample)), np.zeros(0, dtype=np.intp), sample), near=zero)
+    near = few.total / few.n
+    sums: Any = source.reduce(partial(summarise, near=near))
+    shift = sums.total / sums.n
+    deviation = np.sqrt(np.maximum(sums.squares / sums.n - shift**2, 0.0))
+    return np.stack([near + shift, deviation], axis=1)
 
 
 def _term_sums(
-    block: Block, prepare: Callable[[Float], Float], terms: Sequence[tuple[int, ...]]
+    block: Block,
+    prepare: Callable[[Float], Float],
+    terms: Sequence[tuple[int, ...]],
+    near: Float,
 ) -> _TermSums:
     X = prepare(block.X).T
     total, squares = np.zeros((2, len(terms)))
@@ -264,5 +278,6 @@ def _term_sums(
         product = X[term[0]].copy()
         for column in term[1:]:
             product *= X[column]
+        product -= near[t]
         total[t], squares[t] = product.sum(), product @ product
     return _TermSums(len(block.X), total, squares)
