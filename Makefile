@@ -12,6 +12,8 @@ DOCS_STAMP := $(VENV)/.installed-docs
 SOURCES := pyproject.toml CMakeLists.txt $(LOCK) $(wildcard native/*)
 # Hundreds of processes are started by tests: what the first has compiled, the others read.
 export PYTHONDONTWRITEBYTECODE :=
+# Tests run on all cores already: a second thread of BLAS or OpenMP in each of them only waits.
+ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 # The real datasets, where they lie beside the checkout; without them their tests are skipped.
 METRICBOOST_DATA ?= $(wildcard ../shared/data)
 ifneq ($(METRICBOOST_DATA),)
@@ -25,7 +27,7 @@ demo: $(STAMP)
 
 ON_ALL_CORES := -n auto --dist loadfile --no-loadscope-reorder --durations=12
 test: $(STAMP) lint
-	$(BIN)/python -m pytest $(ON_ALL_CORES)
+	$(ONE_THREAD) $(BIN)/python -m pytest $(ON_ALL_CORES)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
