@@ -3,8 +3,8 @@
     python tests/golden.py write tests/golden.json     # what the code of today computes
     python tests/golden.py compare tests/golden.json   # how far the code is from the file
 
-``tests/test_golden.py`` holds the code to the file: the same terms and steps, and numbers that agree to
-nine digits. The file changes only if a model is meant to change.
+``tests/test_golden.py`` holds the code to the file: the same terms and steps, and numbers that
+agree to nine digits. The file changes only if a model is meant to change.
 """
 
 from __future__ import annotations
