@@ -25,7 +25,7 @@ endif
 demo: $(STAMP)
 	$(BIN)/python examples/demo.py
 
-ON_ALL_CORES := -n auto --dist loadfile --no-loadscope-reorder --durations=12
+ON_ALL_CORES := -m "not slow" -n auto --dist loadfile --no-loadscope-reorder --durations=12
 test: $(STAMP) lint
 	$(ONE_THREAD) $(BIN)/python -m pytest $(ON_ALL_CORES)
 
@@ -63,6 +63,7 @@ WATCHED = LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-fi
 
 # About a quarter of an hour: 200 kills, 10,000 bad tables, 200 of them as processes, 2000 fits and loads.
 soak: $(STAMP)
+	$(BIN)/python -m pytest -m slow
 	$(BIN)/python tests/soak.py kills --cases 200
 	$(BIN)/python tests/soak.py bad --cases 10000
 	$(BIN)/python tests/soak.py command --cases 200

@@ -131,7 +131,7 @@ def killed_and_resumed(engine: str, seconds: float, folder: Path) -> tuple[bytes
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="POSIX")
-@pytest.mark.parametrize("engine", ["native", "numpy"])
+@pytest.mark.parametrize("engine", ["native", pytest.param("numpy", marks=pytest.mark.slow)])
 def test_killed_at_a_random_moment(engine: str, tmp_path: Path) -> None:
     """The file of the model has the same bytes (``make soak`` does this 200 times)."""
     script, whole = tmp_path / "fit.py", tmp_path / "whole.mbz"
@@ -331,7 +331,7 @@ if __name__ == "__main__":
     ("of_the_group", "after"),
     [
         (True, 0.3),  # as a terminal does, while the workers start
-        (False, 3.0),  # kill -INT: only the process that was started
+        (False, 1.5),  # kill -INT: only the process that was started
     ],
 )
 def test_ctrl_c_with_worker_processes(of_the_group: bool, after: float, tmp_path: Path) -> None:
@@ -400,7 +400,7 @@ def command(csv: Path, *more: str, kept: str = "kept") -> list[str]:
 
 
 def test_the_command(csv: Path) -> None:
-    """Ctrl-C: one line and 130; then it goes on. Another table, or seed, is refused."""
+    """Ctrl-C: one line and 130; then it goes on. Another seed is refused."""
     pytest.importorskip("typer")
     folder = csv.parent
     first = subprocess.Popen(
@@ -423,9 +423,6 @@ def test_the_command(csv: Path) -> None:
     refused = subprocess.run(command(csv, "--seed", "3"), capture_output=True, text=True)
     assert refused.returncode == 1
     assert "seed is 3 here and 0 there" in refused.stderr
-    csv.write_text(csv.read_text() + csv.read_text().splitlines()[-1] + "\n")
-    refused = subprocess.run(command(csv), capture_output=True, text=True)
-    assert "the table differs" in refused.stderr
     assert "Traceback" not in refused.stderr
 
 

@@ -167,6 +167,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="POSIX")
 def test_killed_and_restarted_gives_the_same_page(tmp_path):
     script = tmp_path / "study.py"
@@ -459,6 +460,7 @@ def reproduce(*arguments):
     return subprocess.run(command, capture_output=True, text=True, timeout=300)
 
 
+@pytest.mark.slow
 def test_command_draws_the_surfaces(tmp_path):
     """Figures 1 and 2: only the two informative columns, the parabola and the saddle."""
     options = ("--fast", "--results", tmp_path / "results", "--output", tmp_path)
