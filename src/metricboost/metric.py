@@ -19,12 +19,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ._blocks import is_sparse, row_blocks
+from ._blocks import PIECE, is_sparse, row_blocks
 from ._typing import Data, Float, Index
 from .imputation import Imputation, indicator_name
 
 if TYPE_CHECKING:
     from onnx import ModelProto
+
+#: Numbers of the terms of rows that are embedded at a time, and the least number of such rows.
+TERM_NUMBERS, LEAST_ROWS = 2**20, 12_500
 
 
 @dataclass(frozen=True)
@@ -304,7 +307,9 @@ class SparseMetric:
         weighted = np.flatnonzero(self.diagonal)
         n_factored = len(self.components)
         result = np.empty((n, n_factored + len(weighted)))
-        for part, block in row_blocks(X, rows):
+        # A few copies of the terms' columns are made: so many rows at a time that they are small.
+        most = max(LEAST_ROWS, TERM_NUMBERS // max(len(self.columns), 1))
+        for part, block in row_blocks(X, rows, min(PIECE, most * X.shape[1])):
             features = self._block_features(block)
             np.matmul(features, self.components.T, out=result[part, :n_factored])
             if len(weighted):

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import chi2_contingency
 
-from .._blocks import column_panels, dense
+from .._blocks import PIECE, column_panels, dense
 from .._typing import Data, Float, Index
 
 #: A deviation below this share of the column's size is rounding: the column is constant.
@@ -26,6 +26,8 @@ CONSTANT = 1e-13
 INFLATED = 0.1
 #: ... and those beyond it, which have made the rest, are no more than this share of the rows.
 FEW = 0.01
+#: Rows beyond which a table is read in smaller panels.
+MANY_ROWS = 12_500
 #: The chance that any indicator becomes a candidate where values are missing at random.
 BY_CHANCE = 0.05
 
@@ -96,10 +98,14 @@ class Scaling:
         total = 0.0
         inside = np.zeros(len(self.center), dtype=bool)
         inside[self.plain] = True
-        for columns, panel in column_panels(X):
+        # The more rows, the smaller the panels: copies of a panel are made.
+        piece = PIECE * MANY_ROWS // max(int(X.shape[0]), MANY_ROWS)
+        for columns, panel in column_panels(X, piece=piece):
             plain = np.flatnonzero(inside[columns])
             center, scale = self.center[columns][plain], self.scale[columns][plain]
-            scaled = (panel[:, plain] - center) / scale
+            scaled = panel[:, plain]
+            scaled -= center
+            scaled /= scale
             if self.clip is not None:
                 np.clip(scaled, -self.clip, self.clip, out=scaled)
             total += float(scaled.var(axis=0).sum())

@@ -28,6 +28,7 @@ from sklearn.mixture import GaussianMixture
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
+from .._blocks import slices
 from .._threads import one_blas_thread
 from .._typing import Float, Index, Rows
 from ..engines import Engine
@@ -61,7 +62,8 @@ class Training:
     @cached_property
     def floor(self) -> float:
         """The smallest squared distance that counts."""
-        variance = float(self.rows.var(axis=0).sum())
+        panels = [self.rows[:, part] for part in slices(self.rows.shape[1], len(self.rows), 2**19)]
+        variance = float(np.concatenate([panel.var(axis=0) for panel in panels] or [[]]).sum())
         return CLOSEST * (variance if variance > 0 else 1.0)
 
 
