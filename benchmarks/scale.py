@@ -1,23 +1,19 @@
-"""Large tables: time, memory and error as rows and columns grow.
+"""Wide tables: time and error as columns grow; and the neighbour search by itself.
 
     python -m benchmarks.scale refresh            # neighbours of 20,000 rows against scikit-learn
-    python -m benchmarks.scale rows 200000 200    # a fit of the double ring: time, memory, error
     python -m benchmarks.scale wide               # XOR over 20 of 100,000 columns, and its rivals
     python -m benchmarks.scale pure               # XOR of 2 of 20,000 columns
     python -m benchmarks.scale step               # a step of sqrt(p) columns against p
 
-Times are wall seconds on all cores, and ratios within one run. Memory is what the process has at
-most above what it had with the table loaded, sampled every 20 milliseconds.
+Times are wall seconds on all cores, and ratios within one run. ``benchmarks.large`` has many rows.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -25,7 +21,7 @@ from lightgbm import LGBMClassifier
 from sklearn.neighbors import NearestNeighbors
 
 from metricboost import SDist, SDistClassifier
-from metricboost.datasets import make_double_ring, make_xor
+from metricboost.datasets import make_xor
 from metricboost.engines import NeighborLists, get_engine
 
 from .rivals import l1_logistic, nearest
@@ -33,30 +29,6 @@ from .rivals import l1_logistic, nearest
 #: Rows that errors are measured on.
 N_TEST = 10_000
 CORES = os.cpu_count() or 1
-
-
-def resident_megabytes() -> float:
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
-
-
-@contextmanager
-def peak_memory() -> Iterator[Callable[[], float]]:
-    """Megabytes above those at the start, so far."""
-    start = resident_megabytes()
-    highest, ended = [start], threading.Event()
-
-    def watch() -> None:
-        while not ended.wait(0.02):
-            highest[0] = max(highest[0], resident_megabytes())
-
-    thread = threading.Thread(target=watch, daemon=True)
-    thread.start()
-    try:
-        yield lambda: highest[0] - start
-    finally:
-        ended.set()
-        thread.join()
 
 
 def seconds(run: Callable[[], object]) -> float:
@@ -109,31 +81,6 @@ def same_as_float64(z: np.ndarray, classes: np.ndarray, lists: NeighborLists) ->
     return f"{(found == expected).mean():.6f} of all"
 
 
-# --- rows
-
-
-def rows(n: int, p: int, attempts: int = 100, n_averaged: int = 5) -> None:
-    """Defaults, but for the number of attempts and fits, on the double ring.
-
-    One fit alone is not pruned: that would search the neighbours of all rows twice more.
-    """
-    X, y = make_double_ring(n + N_TEST, p, random_state=0)[:2]
-    test = X[n:].copy(), y[n:]
-    X, y = X[:n].copy(), y[:n]
-    prune = "auto" if n_averaged > 1 else None
-    model = SDistClassifier(max_iter=attempts, n_averaged=n_averaged, prune=prune, random_state=0)
-    with peak_memory() as peak:
-        fitting = seconds(lambda: model.fit(X, y))
-        memory = peak()
-        predicting = seconds(lambda: model.predict(test[0]))
-    print(
-        f"{n} x {p}: {model.n_iter_} attempts, {fitting:.0f} s; X {X.nbytes / 1e6:.0f} MB, "
-        f"{memory:.0f} MB above it; {N_TEST} rows predicted in {predicting:.1f} s, "
-        f"{peak():.0f} MB; error {1 - model.score(*test):.4f}",
-        flush=True,
-    )
-
-
 # --- columns
 
 
@@ -182,7 +129,7 @@ def step(n: int = 200, attempts: int = 100) -> None:
 
 
 COMMANDS: dict[str, Callable[..., None]] = {
-    "refresh": refresh, "rows": rows, "wide": wide, "pure": pure, "step": step,
+    "refresh": refresh, "wide": wide, "pure": pure, "step": step,
 }  # fmt: skip
 
 

@@ -23,7 +23,7 @@ extensions = [
     "sphinx.ext.autosummary",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-exclude_patterns = ["_build", "_templates", "growth/tables.md"]  # the last is part of scale.md
+exclude_patterns = ["_build", "_templates"]
 templates_path = ["_templates"]
 
 myst_heading_anchors = 3

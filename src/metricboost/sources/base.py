@@ -67,10 +67,6 @@ class Source(ABC):
         """
 
     @abstractmethod
-    def numbers(self) -> Index:
-        """The numbers of all rows in the table as it was given, in ascending order."""
-
-    @abstractmethod
     def take(self, numbers: Index) -> tuple[Data, Index, Float]:
         """Some rows in memory, in ascending order of their numbers: values, labels, weights."""
 

@@ -117,10 +117,6 @@ class OnCluster(Source):
         assert total is not None
         return total
 
-    def numbers(self) -> Index:
-        found = self.reduce(_numbers, columns=False)
-        return found.rows
-
     def take(self, numbers: Index) -> tuple[Data, Index, Float]:
         size = len(numbers) * self.shape[1] * 8
         free = int(psutil.virtual_memory().available)
@@ -198,18 +194,6 @@ def _reduced(
 
 def _taken(table: InMemory, numbers: Index) -> tuple[Data, Index, Float]:
     return table.take(numbers)
-
-
-@dataclass(frozen=True)
-class _Rows:
-    rows: Index
-
-    def __add__(self, other: _Rows) -> _Rows:
-        return _Rows(np.concatenate([self.rows, other.rows]))
-
-
-def _numbers(block: Block) -> _Rows:
-    return _Rows(block.numbers)
 
 
 def natural(y: Any) -> Array:

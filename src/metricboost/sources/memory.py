@@ -87,10 +87,6 @@ class InMemory(Source):
         block = dense(self.X[part] if self.rows is None else self.X[self.rows[part]])
         return block if self.imputation is None else self.imputation.apply(block)
 
-    def numbers(self) -> Index:
-        rows = np.arange(self.X.shape[0]) if self.rows is None else self.rows
-        return rows + self.first
-
     def take(self, numbers: Index) -> tuple[Data, Index, Float]:
         inside = numbers - self.first
         places = inside if self.rows is None else np.searchsorted(self.rows, inside)

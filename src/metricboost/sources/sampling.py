@@ -63,13 +63,11 @@ def least_sample(counts: Index) -> int:
 
 
 def draw(source: Source, most: int | None, seed: int) -> Index:
-    """The numbers of at most ``most`` rows of a source, in ascending order."""
-    n = source.shape[0]
-    if most is None or n <= most:
-        return source.numbers()
-    sizes = quotas(source.class_count, most)
+    """The numbers of at most ``most`` rows of a source, or of all, in ascending order."""
+    counts = source.class_count
+    sizes = counts if most is None else quotas(counts, most)
     # Enough with near certainty: the bound is five deviations above the expected priority.
-    share = (sizes + 5 * np.sqrt(sizes) + 5) / np.maximum(source.class_count, 1)
+    share = (sizes + 5 * np.sqrt(sizes) + 5) / np.maximum(counts, 1)
     found = source.reduce(partial(_smallest, seed=seed, share=share), columns=False)
     return np.sort(np.concatenate([found.first(c, size) for c, size in enumerate(sizes)]))
 
