@@ -4,7 +4,9 @@
     python tests/golden.py compare tests/golden.json   # how far the code is from the file
 
 ``tests/test_golden.py`` holds the code to the file: the same terms and steps, and numbers that
-agree to nine digits. The file changes only if a model is meant to change.
+agree to nine digits. The file changes only if a model is meant to change. Probabilities of support
+vector machines agree to two digits only, because libsvm stops at a tolerance: the last bits of
+its kernel, which differ between processors, decide where.
 """
 
 from __future__ import annotations
@@ -25,6 +27,10 @@ from metricboost.datasets import make_double_ring, make_xor
 
 #: Fits of a fraction of a second.
 SHORT: dict[str, Any] = {"random_state": 0, "n_averaged": 3, "max_iter": 15}
+#: Numbers are the same up to this relative difference.
+SAME = 1e-9
+#: What it is for the probabilities of some cases.
+ROUGH = {"weights": 0.01}
 Case = tuple[str, Any, Any, dict[str, Any], Any]
 
 
@@ -84,14 +90,19 @@ def records(engines: tuple[str, ...] = ("numpy", "native")) -> Iterator[tuple[st
                 yield f"{name} / {engine}", record(fitted(X, y, given, weight, engine), X)
 
 
-def difference(one: dict[str, Any], other: dict[str, Any]) -> float:
-    """The largest relative difference of a number; infinite if terms or steps differ."""
+def difference(case: str, one: dict[str, Any], other: dict[str, Any]) -> float:
+    """The largest relative difference of a number; infinite if terms or steps differ.
+
+    Probabilities that may differ more, by ``ROUGH``, are scaled down to the bar of the others.
+    """
     if any(one[name] != other[name] for name in ("terms", "attempts")):
         return float("inf")
     found = [0.0]
     for name in ("weights", "probabilities", "scale", "term_scale"):
         a, b = np.array(one[name]), np.array(other[name])
-        found.append(float(np.max(np.abs(a - b) / np.maximum(np.abs(b), 1e-3), initial=0.0)))
+        largest = float(np.max(np.abs(a - b) / np.maximum(np.abs(b), 1e-3), initial=0.0))
+        scale = SAME / ROUGH.get(case, SAME) if name == "probabilities" else 1.0
+        found.append(scale * largest)
     return max(found)
 
 
@@ -102,7 +113,7 @@ def main() -> None:
         return
     known = json.loads(path.read_text())
     for name, found in records():
-        print(f"{name}: {difference(found, known[name]):.1e}")
+        print(f"{name}: {difference(name.split(' / ')[0], found, known[name]):.1e}")
 
 
 if __name__ == "__main__":

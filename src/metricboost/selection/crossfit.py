@@ -28,6 +28,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from .._blocks import is_sparse
 from .._processes import run_fits
+from .._rounding import to_twelve_digits
 from .._threads import one_blas_thread
 from .._typing import Data, Float, Index
 from ..boosting.learn import Known, Learned, LearningOptions, learn, table_scaling
@@ -164,7 +165,9 @@ class CrossFit:
             self.fits[0], terms=terms, moments=self._moments(terms), scaling=self.scaling
         )
         metric = _assembled(learned, whole, self.X, variant.share)
-        order = np.argsort([-term.weight for term in metric.terms], kind="stable")
+        # Equal weights differ in their last digits: the order must not depend on the machine.
+        weights = to_twelve_digits(np.array([term.weight for term in metric.terms]))
+        order = np.argsort(-weights, kind="stable")
         columns = [metric.columns[t] for t in order]
         return SparseMetric(
             columns, metric.components[:, order], metric.center, metric.scale,
