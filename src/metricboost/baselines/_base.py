@@ -18,8 +18,8 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from .._typing import Float, Index
-from ..estimators._validation import check_classes, check_table, check_training, column_names
-from ..metric import SparseMetric
+from ..inputs import check_classes, check_table, check_training, column_names
+from ..model import SparseMetric
 
 #: The least eigenvalue that a descent starts from, as a share of the largest.
 ABSENT = 1e-6

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..estimators._progress import Counter
+from .._counter import Counter
 
 
 class Iterations:

@@ -19,7 +19,7 @@ from .forms import QuadraticForm, step_form
 from .gate import trimmed
 from .line_search import step_weight
 from .neighborhoods import Multiclass, training_lists
-from .path import Factor, Path, Step
+from ..model.path import Factor, Path, Step
 from .resume import follow
 from .selected import Selected
 from .sparse_eigen import sparse_eigenvector

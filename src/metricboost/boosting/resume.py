@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ..engines.base import NeighborLists
 from ..errors import CheckpointError
-from .path import Path
+from ..model.path import Path
 from .selected import Selected
 from .terms import Candidates
 

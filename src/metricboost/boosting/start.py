@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from .._typing import Float
-from ..metric import SparseMetric
-from .path import Factor
+from ..model.metric import SparseMetric
+from ..model.path import Factor
 from .scaling import Scaling
 from .terms import Candidates
 

@@ -17,10 +17,9 @@ import numpy as np
 
 from .._typing import Float, Index, Rows
 from ..engines.rows import Terms, TrainingRows
+from ..model.metric import Term
 from .levels import Levels
 from .storage import GrowingRows
-
-Term = tuple[int, ...]
 
 #: Moments are computed for this many terms at a time.
 BLOCK = 256

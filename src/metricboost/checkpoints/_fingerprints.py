@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from .._blocks import row_blocks
 from .._typing import Data
-from ..metric import SparseMetric
+from ..model import SparseMetric
 
 Fingerprint = dict[str, Any]
 

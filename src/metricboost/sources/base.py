@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol, Self, TypeVar
 
 from .._typing import Data, Float, Index
-from ..imputation import Imputation
+from ..inputs.imputation import Imputation
 
 
 class Summable(Protocol):

@@ -22,7 +22,7 @@ from scipy import sparse
 
 from .._blocks import is_sparse
 from .._typing import Data, Float, Index
-from ..imputation import Imputation
+from ..inputs.imputation import Imputation
 from .base import Block, S, Source
 from .memory import InMemory
 

@@ -12,7 +12,7 @@ import numpy as np
 from .._blocks import dense, is_sparse, slices
 from .._threads import allowed_threads, one_blas_thread
 from .._typing import Data, Float, Index
-from ..imputation import Imputation
+from ..inputs.imputation import Imputation
 from .base import Block, S, Source
 
 #: Numbers of a block. A reduction makes a few copies of a block in every thread.

@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from .._typing import Float, Index
-from ..imputation import Imputation
+from ..inputs.imputation import Imputation
 from .base import Block, Source
 from .sampling import priorities
 

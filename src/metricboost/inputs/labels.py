@@ -1,0 +1,76 @@
+"""Labels: one class for every row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from .._typing import Index
+
+
+def check_labels(estimator: Any, y: Any) -> npt.NDArray[Any]:
+    """The labels by themselves, for a table that is elsewhere."""
+    labels: npt.NDArray[Any] = column_or_1d(present_labels(estimator, y), warn=True)
+    check_classification_targets(labels)
+    return labels
+
+
+def present_labels(estimator: Any, y: Any) -> Any:
+    """Labels that are given for every row, numbers and booleans in an array of their own type."""
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None: "
+            "it learns from class labels."
+        )
+    refuse_missing_labels(y)
+    return natural_labels(y)
+
+
+def refuse_missing_labels(y: Any) -> None:
+    """Refuse NaN, None and infinity."""
+    labels = np.asarray(y)
+    missing = labels.dtype.kind == "f" and not np.isfinite(labels).all()
+    if labels.dtype.kind == "O":
+        missing = any(is_missing(label) for label in labels.ravel())
+    if missing:
+        raise ValueError("Input y contains NaN, None or infinity: every row needs a label.")
+
+
+def natural_labels(y: Any) -> Any:
+    """Numbers and booleans that came as Python objects, as an array of their own type."""
+    if getattr(getattr(y, "dtype", None), "kind", None) != "O":
+        return y
+    natural = np.array(np.asarray(y).tolist())
+    return natural if natural.dtype.kind in "biuf" and natural.ndim == 1 else y
+
+
+def is_missing(label: Any) -> bool:
+    """Whether a value is None, NaN or pandas.NA."""
+    try:
+        return label is None or bool(label != label)
+    except (TypeError, ValueError):  # pandas.NA has no truth value
+        return True
+
+
+def check_classes(
+    estimator: Any, y: npt.NDArray[Any], remark: str = ""
+) -> tuple[npt.NDArray[Any], Index]:
+    """The classes, and the number of every row's class."""
+    classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    name = type(estimator).__name__
+    if len(classes) == 1:
+        raise ValueError(
+            f"{name} needs at least two classes, but y has only one class, {classes[0]}{remark}: "
+            "check the target or the split."
+        )
+    if counts.min() < 2:
+        rare = classes[np.argmin(counts)]
+        raise ValueError(
+            f"Class {rare} has 1 sample{remark}, and a row is never its own neighbour: "
+            "every class needs at least 2 rows."
+        )
+    return classes, codes

@@ -1,0 +1,35 @@
+"""What survives a fit, as frozen objects.
+
+``Model`` is a fitted model and ``Blend`` several of them. ``SparseMetric`` is the distance,
+``History`` the paths of the fits behind it, ``readouts`` turns distances into evidence for classes
+and ``Calibration`` evidence into probabilities.
+"""
+
+from .averaging import Plain, assembled, averaged
+from .calibration import Calibration, calibrate
+from .history import FoldFit, History
+from .metric import MetricTerm, SparseMetric, Term
+from .model import Blend, Model, Reading
+from .path import Factor, Path, Step, best_step
+from .rows import TrainingRows
+
+__all__ = [
+    "Blend",
+    "Calibration",
+    "Factor",
+    "FoldFit",
+    "History",
+    "MetricTerm",
+    "Model",
+    "Path",
+    "Plain",
+    "Reading",
+    "SparseMetric",
+    "Step",
+    "Term",
+    "TrainingRows",
+    "assembled",
+    "averaged",
+    "best_step",
+    "calibrate",
+]

@@ -1,0 +1,126 @@
+"""How a metric was learned: the paths of the averaged fits, and the metric after any step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from .._typing import Float, Index
+from .averaging import Plain, assembled, averaged
+from .metric import SparseMetric, Term
+from .path import Path
+
+
+@dataclass(frozen=True, eq=False)
+class FoldFit:
+    """One of the averaged fits.
+
+    Attributes
+    ----------
+    path : Path
+        Over the terms of the history.
+    best_iter : int
+        The accepted steps in the fit's metric.
+    spread, spread_of_all : ndarray of shape (1 + n_steps,)
+        The summed variance of the training rows along the start metric and along every step, with
+        columns and terms standardised by the rows of this fit, and by all rows. They give every
+        metric on the path a total variance of 1 without a training row.
+    columns : ndarray of int
+    metric : SparseMetric
+        The fit's own metric as it was judged out of fold, over these columns of the table.
+    """
+
+    path: Path
+    best_iter: int
+    spread: Float
+    spread_of_all: Float
+    columns: Index
+    metric: SparseMetric
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """The averaged fits of a model.
+
+    Attributes
+    ----------
+    fits : tuple of FoldFit
+    terms : list of tuple of int
+        All terms on any of the paths.
+    moments : ndarray of shape (n_terms, 2)
+        Their means and deviations over all rows.
+    share : float
+        The share of the plain distance in the model's metric.
+    plain : Plain
+    """
+
+    fits: tuple[FoldFit, ...]
+    terms: list[Term]
+    moments: Float
+    share: float
+    plain: Plain
+
+    @property
+    def n_steps(self) -> int:
+        """The accepted steps of the longest path."""
+        return max(len(fit.path) for fit in self.fits)
+
+    def metric_after(self, m: int, like: SparseMetric) -> SparseMetric:
+        """The average of the fits' metrics after their first m accepted steps, without pruning.
+
+        A fit with fewer steps counts with all of its steps. Column constants, names and imputation
+        are those of ``like``, the model's metric.
+        """
+        parts, total = [], 0.0
+        for fit in self.fits:
+            steps = min(m, len(fit.path)) if fit.best_iter else 0
+            factor = fit.path.factor(steps)
+            if not len(factor.index):
+                continue
+            own, of_all = (_spread(values, steps) for values in (fit.spread, fit.spread_of_all))
+            parts.append((factor, own))
+            total += of_all / own if own > 0 else of_all
+        index, matrix = averaged(parts)
+        metric = assembled(
+            [self.terms[t] for t in index], matrix, self.moments[index],
+            total / max(len(parts), 1), self.share, self.plain, like,
+        )  # fmt: skip
+        return metric.replaced(feature_names=like.feature_names, imputation=like.imputation)
+
+    def metrics(self, like: SparseMetric) -> Iterator[SparseMetric]:
+        """The metric after every step."""
+        return (self.metric_after(m, like) for m in range(1, self.n_steps + 1))
+
+    def losses(self) -> Float:
+        """The mean over the fits of the loss after every step; a fit that has ended stays there."""
+        paths = [fit.path for fit in self.fits if len(fit.path)]
+        longest = max(len(path) for path in paths)
+        losses = [[step.loss for step in path.steps] for path in paths]
+        padded = [line + line[-1:] * (longest - len(line)) for line in losses]
+        result: Float = np.mean(padded, axis=0)
+        return result
+
+    def table(self) -> npt.NDArray[np.void]:
+        """One row for every accepted step of every fit, as a structured array."""
+        fields = [
+            ("fit", np.int64), ("attempt", np.int64), ("weight", np.float64), ("loss", np.float64),
+            ("complexity", np.float64), ("rank", np.int64), ("terms", np.int64),
+            ("refreshed", np.bool_),
+        ]  # fmt: skip
+        rows = []
+        for number, fit in enumerate(self.fits):
+            for m, step in enumerate(fit.path.steps, 1):
+                factor = fit.path.factor(m)
+                rows.append((
+                    number, step.attempt, step.weight, step.loss, factor.complexity(),
+                    factor.matrix.shape[1], step.n_terms, step.refreshed,
+                ))  # fmt: skip
+        return np.array(rows, dtype=fields)
+
+
+def _spread(values: Float, steps: int) -> float:
+    """The total variance after some steps: W is a sum, and the variance is linear in W."""
+    return float(values[: steps + 1].sum())

@@ -1,0 +1,42 @@
+"""The training rows that a classifier keeps: what its predictions search among."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._typing import Float, Index
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingRows:
+    """A copy of training rows, in the columns that the model looks at.
+
+    Attributes
+    ----------
+    columns : ndarray of int
+        The columns, in increasing order. With an imputation, numbers from ``n_features`` on are
+        its indicators.
+    values : ndarray of shape (n_rows, n_columns)
+        The values of these columns, with missing values filled.
+    labels : ndarray of int
+        The number of every row's class.
+    weight : ndarray
+    numbers : ndarray of int
+        The numbers of the rows in the table that was given to ``fit``.
+    """
+
+    columns: Index
+    values: Float
+    labels: Index
+    weight: Float
+    numbers: Index
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def column(self, j: int) -> Float:
+        """The values of one column of the table."""
+        result: Float = self.values[:, np.searchsorted(self.columns, j)]
+        return result

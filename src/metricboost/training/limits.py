@@ -1,0 +1,46 @@
+"""Values so large that distances would overflow are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .._blocks import row_blocks
+from .._typing import Data
+from ..inputs import listed
+from .fits import CrossFit
+
+
+def check_scales(X: Data, standardize: bool, max_degree: int) -> None:
+    """Without standardisation squared distances between products must not overflow."""
+    if not standardize:
+        largest = max(float(np.abs(block).max()) for _, block in row_blocks(X))
+        refuse_large(largest, max_degree)
+
+
+def refuse_large(largest: float, max_degree: int) -> None:
+    limit = 10.0 ** (300 / (2 * max_degree + 2))
+    if largest > limit:
+        raise ValueError(
+            f"X has values up to {largest:.3g}, whose products overflow: set standardize=True "
+            "or rescale the columns."
+        )
+
+
+def refuse_far_rows(crossfit: CrossFit, max_degree: int, names: Sequence[str]) -> None:
+    """Rows so far from those of another fold that their distances under its metric overflow."""
+    limit = 10.0 ** (140 / max_degree)
+    for fit in crossfit.fits:
+        if fit.scaling.clip is not None and fit.scaling.clip < limit:
+            continue
+        for _, block in row_blocks(crossfit.X):
+            with np.errstate(over="ignore"):
+                away = np.abs(block - fit.scaling.center).max(axis=0)
+            far = away[fit.scaling.kept] / limit > fit.scaling.scale[fit.scaling.kept]
+            if far.any():
+                columns = listed([names[j] for j in fit.scaling.kept[far]])
+                raise ValueError(
+                    f"Column {columns} has values so far from those of other rows that distances "
+                    "overflow: check them, or set clip to a number."
+                )
