@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.metrics import get_scorer_names
 
 from .. import SDistClassifier, SDistClassifierCV
-from ..checkpoints import claim
+from ..training.checkpoints import claim
 from ..errors import GuessingWarning
 from ..estimators._scoring import OWN_SCORES
 from ..estimators._warnings import guessing

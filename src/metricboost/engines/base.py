@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from .._typing import Data, Float, Index, Rows
+from .._typing import Float, Index, Rows
 
 if TYPE_CHECKING:
-    from ..metric import SparseMetric
     from .rows import TrainingRows
 
 #: A term whose deviation is at most this share of its largest value does not vary.
@@ -122,10 +121,6 @@ class Engine(ABC):
         In order and exact as above; -1 and infinity where a list has fewer rows. ``previous``,
         from a search with the same lists in a similar place, makes no difference but to the time.
         """
-
-    def embedded(self, metric: SparseMetric, X: Data) -> Float:
-        """The rows of a table under a metric."""
-        return metric.embedded(X)
 
 
 class HostEngine(Engine):

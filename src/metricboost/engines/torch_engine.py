@@ -6,25 +6,21 @@ import math
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from .._blocks import row_blocks
-from .._typing import Data, Float, Index, Rows
+from .._typing import Float, Index, Rows
 from ..errors import DeviceMemoryError
 from .base import Engine, NeighborLists
 from .choice import restored_torch_engine
 from .rows import TrainingRows
 from .sorting import searches
 from .torch_rows import EDGE_BYTES, TorchRows
-from .torch_search import as_rows, full_products, nearest
-
-if TYPE_CHECKING:
-    from ..metric import SparseMetric
+from .torch_search import as_rows, nearest
 
 #: What to lower where a device has too little memory: in a fit, and for rows of a fitted model.
 LESS = "Lower n_neighbors or the number of rows or columns"
@@ -106,17 +102,6 @@ class TorchEngine(Engine):
             squared[own_rows, part] = distances
         return rows, squared
 
-    def embedded(self, metric: SparseMetric, X: Data) -> Float:
-        result = np.empty((X.shape[0], metric.rank))
-        with self.memory_of(f"A metric of {len(metric.columns)} terms", metric.components.nbytes):
-            terms = _MetricTerms(metric, self.device)
-        for part, block in row_blocks(X):
-            whole = block if metric.imputation is None else metric.imputation.apply(block)
-            what, needed = f"Embedding {len(whole)} rows", len(whole) * terms.width * 8
-            with full_products(self.device), self.memory_of(what, needed, lower=FEWER_AT_A_TIME):
-                result[part] = terms.embedded(whole)
-        return result
-
     def __reduce__(self) -> Any:
         """Where a model is opened there may be no PyTorch, or no GPU."""
         return restored_torch_engine, (self.threads, self.device.type, str(self.dtype)[6:])
@@ -175,43 +160,6 @@ def _size(n_bytes: float, whole: Callable[[float], int]) -> str:
     """What is needed rounded up and what is left rounded down are never the same."""
     unit, name = (1e9, "GB") if n_bytes >= 1e9 else (1e6, "MB")
     return f"{whole(10 * n_bytes / unit) / 10:.1f} {name}"
-
-
-class _MetricTerms:
-    """A metric's terms on the device: only the columns they are made of travel."""
-
-    def __init__(self, metric: SparseMetric, device: torch.device) -> None:
-        def sent(array: npt.ArrayLike) -> Tensor:
-            return torch.as_tensor(np.asarray(array)).to(device)
-
-        self._used = np.unique([j for term in metric.columns for j in term]).astype(np.intp)
-        place = {int(column): i for i, column in enumerate(self._used)}
-        degree = max((len(term) for term in metric.columns), default=1)
-        # The padding is the column after the last: ones.
-        padded = [[place[j] for j in t] + [len(place)] * (degree - len(t)) for t in metric.columns]
-        self._factors = sent(np.array(padded, dtype=np.int64).reshape(len(padded), degree))
-        self._center, self._scale = sent(metric.center[self._used]), sent(metric.scale[self._used])
-        self._term_center, self._term_scale = sent(metric.term_center), sent(metric.term_scale)
-        weighted = np.flatnonzero(metric.diagonal)
-        self._components, self._weighted = sent(metric.components), sent(weighted)
-        self._roots = sent(np.sqrt(metric.diagonal[weighted]))
-        self._clip, self._device = metric.clip, device
-        #: Numbers of a row: its columns, and its terms.
-        self.width = len(self._used) + len(padded)
-
-    def embedded(self, X: Float) -> Float:
-        columns = torch.as_tensor(np.take(X, self._used, axis=1)).to(self._device, torch.float64)
-        columns = (columns - self._center) / self._scale
-        if self._clip is not None:
-            columns = columns.clamp(-self._clip, self._clip)
-        columns = torch.nn.functional.pad(columns, (0, 1), value=1.0)
-        terms = columns[:, self._factors[:, 0]]
-        for factor in self._factors.T[1:]:
-            terms = terms * columns[:, factor]
-        terms = (terms - self._term_center) / self._term_scale
-        alone = terms[:, self._weighted] * self._roots
-        embedded: Float = torch.cat([terms @ self._components.T, alone], 1).cpu().numpy()
-        return embedded
 
 
 def _device(name: str) -> str:

@@ -21,12 +21,9 @@ from .._blocks import dense
 from .._files import replacing
 from .._threads import one_blas_thread
 from .._typing import Float, Index
-from ..estimators._validation import check_table
-from ..estimators._warnings import guessing
+from ..inputs import check_table
 from ..inspection import ModelExplanation, explain_model
-from ..selection.choosing import TO_BEAT_GUESSING
-from ..tables import TableClassifier
-from ..tables._names import as_frame
+from ..model.guessing import TO_BEAT_GUESSING, guessing
 from ._charts import calibration_chart, network_chart, roc_chart
 from ._quality import interval, quality
 from ._rows import MOST_ROWS, packed, rows_data

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._typing import Float, Index
-from ..inspection._rows import decomposed
+from ..inspection import decomposed
 
 #: Rows in a page.
 MOST_ROWS = 20_000

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._typing import Float
-from ..selection.crossfit import Variant
+from ..training.fits import Variant
 
 #: Steps that the slider stops at, at most, and rows that are classified at each.
 STOPS = 25

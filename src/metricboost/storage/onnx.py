@@ -1,9 +1,9 @@
 """A metric as an ONNX model: the embedding as a graph of a few operators.
 
-The graph is ``SparseMetric.transform`` once more: the columns the metric uses are gathered,
-standardised and clipped, missing ones get their values, products are taken degree by degree, and
-one matrix product, beside a weight for each term of the diagonal, gives the embedding. What can be
-computed beforehand is computed in double precision, whatever the type of the graph.
+The graph repeats ``SparseMetric.transform``. It gathers the columns that the metric uses, fills
+missing values, standardises and clips the columns, multiplies them degree by degree, and multiplies
+the terms by the components; terms with a weight on the diagonal are scaled. Constants are computed
+in double precision, whatever the type of the graph.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ import numpy.typing as npt
 
 from .._files import replacing
 from .._typing import Float, Index
-from ..metric import SparseMetric
+from .._version import __version__
+from ..model import SparseMetric
 
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto, TensorProto
@@ -31,7 +32,39 @@ DTYPES = ("float32", "float64")
 def to_onnx(
     metric: SparseMetric, path: str | os.PathLike[str] | None = None, dtype: str = "float32"
 ) -> ModelProto:
-    """The embedding of a metric as an ONNX model; see :meth:`metricboost.SparseMetric.to_onnx`."""
+    """The embedding of a metric as an ONNX model, for programs without Python or metricboost.
+
+    The input ``X`` of shape (N, n_features) has the columns of the metric in their order. The
+    output ``embedding`` is that of ``metric.transform`` up to rounding. The names of the columns
+    and the version of metricboost are in the metadata. The package onnx is needed:
+    ``pip install "metricboost[onnx]"``.
+
+    Parameters
+    ----------
+    metric : SparseMetric
+        Such as ``metric_`` of a fitted estimator.
+    path : str or path, optional
+        A file to write, usually with the ending ``.onnx``. A file of that name is replaced when
+        the new one is complete.
+    dtype : {"float32", "float64"}, default="float32"
+        The type of the input, the output and all that lies between. Products of high degree
+        can exceed what float32 holds if columns are not clipped.
+
+    Returns
+    -------
+    onnx.ModelProto
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onnxruntime import InferenceSession
+    >>> from metricboost import SparseMetric, to_onnx
+    >>> metric = SparseMetric([(0, 1)], [[0.5]], np.zeros(2), np.ones(2), [1.0], [1.0])
+    >>> session = InferenceSession(to_onnx(metric).SerializeToString())
+    >>> session.run(["embedding"], {"X": np.float32([[3.0, 5.0], [1.0, 1.0]])})[0]
+    array([[7.],
+           [0.]], dtype=float32)
+    """
     _check_installed()
     if dtype not in DTYPES:
         raise ValueError(f"dtype={dtype!r} must be one of {DTYPES}.")
@@ -224,8 +257,6 @@ def _zeros(graph: _Graph, rank: int) -> None:
 
 def _model(graph: _Graph, metric: SparseMetric) -> ModelProto:
     from onnx import helper
-
-    from .. import __version__
 
     graph.nodes[-1].output[0] = "embedding"  # what was added last is what the rest was for
     kind = helper.np_dtype_to_tensor_dtype(graph.dtype)

@@ -178,8 +178,8 @@ class Record:
             self.fail(key, f"has values that are not from 0 to {below}")
         return array.astype(np.intp, copy=False)
 
-    def increasing(self, key: str, below: int) -> Array:
-        """An array of different integers in increasing order."""
+    def increasing(self, key: str, below: int | None = None) -> Array:
+        """An array of different integers from 0 on, in increasing order."""
         index = self.integers(key, None, below=below)
         if (np.diff(index) <= 0).any():
             self.fail(key, "is not in increasing order")

@@ -16,9 +16,12 @@ from sklearn.exceptions import NotFittedError
 from .._typing import Float, Index
 from ..errors import TableError
 from ..estimators import SDistClassifier
-from ._encoder import Problem, TableEncoder, WholeTable
-from ._names import as_frame, names_of, refuse_twice, unknown_column
-from ._numbers import EXACT
+from .columns import Problem
+from .decimals import EXACT
+from .encoder import TableEncoder
+from .names import as_frame, names_of, refuse_duplicates as refuse_twice, unknown_column
+
+WholeTable = Any
 
 #: A number with more different values than this, and in this share of the rows, is no class.
 MOST_CLASSES = 50

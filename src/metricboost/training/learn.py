@@ -14,7 +14,7 @@ from ..boosting.scaling import Scaling, informed
 from ..boosting.screening import BUDGET, MARGIN, MARGIN_BEFORE_GATE, Screening, screen_pairs
 from ..boosting.start import start_factor, start_scaling
 from ..boosting.terms import Candidates
-from ..checkpoints import Checkpoints, FitFile
+from .checkpoints import Checkpoints, FitFile
 from ..engines import Engine
 from ..model import Factor, Path, SparseMetric, Step, Term, best_step
 from ..sources import draw_among, least_sample

@@ -11,7 +11,7 @@ from functools import partial
 from joblib import effective_n_jobs
 
 from .._threads import allowed_threads
-from ..checkpoints import Checkpoints, checkpoints_in, digest_of_table
+from .checkpoints import Checkpoints, checkpoints_in, digest_of_table
 from ..engines import Engine, get_engine, is_torch
 from .pool import Pool
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from .._threads import one_blas_thread
 from .._typing import Float, Index
-from ..checkpoints import Checkpoints
+from .checkpoints import Checkpoints
 from ..model import best_step
 from ..model.readouts import READOUTS, Margin, Readout
 from .choosing import SHARES, Candidate, calibrated, out_of_fold, scored_rows, with_share

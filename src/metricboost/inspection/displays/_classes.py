@@ -11,7 +11,8 @@ import numpy.typing as npt
 from sklearn.utils import column_or_1d
 
 from ..._typing import Float, Index
-from ...estimators._validation import _refuse_missing_labels as refuse_missing_labels
+from ...inputs import refuse_missing_labels
+from ...model import Model
 from ._drawing import COLOURS, fitting
 
 #: One less than colours: the pairs of colour and marker repeat after 90 classes only.
@@ -61,8 +62,9 @@ def row_classes(model: Any, X: Any, y: Any, n_rows: int) -> RowClasses | None:
 def _predicted(model: Any, X: Any) -> RowClasses | None:
     if not hasattr(model, "predict"):
         return None
-    best = getattr(model, "best_estimator_", model)
-    if not best._crossfit.X.shape[0]:  # saved without its training rows
+    fitted = getattr(model, "model_", None)
+    best = None if fitted is None else fitted.best
+    if isinstance(best, Model) and not best.has_rows:  # saved without its training rows
         return None
     return RowClasses(model.classes_, _codes(model.classes_, model.predict(X)), predicted=True)
 

@@ -7,9 +7,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from ...baselines import LinearMetricLearner
-from ...estimators import SDist, SDistClassifierCV
-from ...metric import SparseMetric
+from ...model import Model, SparseMetric
 
 #: Okabe and Ito's colours, which colour-blind readers tell apart (without yellow, too pale on
 #: white), and three of Paul Tol's.
@@ -77,33 +75,41 @@ def percent(share: float) -> str:
 
 
 def check_model(model: Any) -> None:
-    """Refuse what has no metric, and what is not fitted yet."""
+    """Refuse an object without a metric, and an estimator that is not fitted."""
     if isinstance(model, SparseMetric):
         return
-    if not isinstance(model, SDist | SDistClassifierCV | LinearMetricLearner):
+    if hasattr(model, "pair_distance"):
+        check_is_fitted(model)
+    if not hasattr(model, "metric_"):
         raise TypeError(
             f"model is a {type(model).__name__}, but must be an SDist, SDistClassifier, "
-            "SDistClassifierCV, SparseMetric or one of metricboost.baselines: of a pipeline, give "
-            "its last step; of a TableClassifier, its model_ and the rows as encoded(frame); of "
+            "SDistClassifierCV, SparseMetric or one of metricboost.baselines. Of a pipeline, give "
+            "the last step; of a TableClassifier, its model_ and the rows as encoded(frame); of "
             "another estimator with components_, a ComponentsMetric of it."
         )
-    check_is_fitted(model)
 
 
-def best_model(model: Any, why: str) -> Any:
-    """The estimator itself, or the best one of a search; a metric alone is not enough."""
+def fitted_model(model: Any, what: str) -> Model:
+    """The fitted model of an estimator; the best one of a search.
+
+    Parameters
+    ----------
+    model : object
+        What a user gave to a display.
+    what : str
+        What the display needs, for the error about an object without it.
+    """
     check_model(model)
-    if isinstance(model, SparseMetric):
-        raise TypeError(
-            f"model is a SparseMetric, which has no {why}: give the estimator it came from."
-        )
-    if isinstance(model, LinearMetricLearner):
-        raise TypeError(f"model is a {type(model).__name__}, which has no {why}.")
-    return model._best_model() if isinstance(model, SDistClassifierCV) else model
+    fitted = getattr(model, "model_", None)
+    if fitted is None:
+        advice = ": give the estimator it came from" if isinstance(model, SparseMetric) else ""
+        raise TypeError(f"model is a {type(model).__name__}, which has no {what}{advice}.")
+    best: Model = fitted.best
+    return best
 
 
 def metric_of(model: Any) -> SparseMetric:
-    """The metric of any model."""
+    """The metric of a metric, or of a fitted estimator."""
     check_model(model)
     metric: SparseMetric = model if isinstance(model, SparseMetric) else model.metric_
     return metric

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from ..._typing import Float
-from ...estimators._validation import listed
-from ...metric import SparseMetric
+from ...inputs import listed
+from ...model import SparseMetric
 from .._terms import explain_model
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._drawing import COLOURS, axes, best_model
+from ._drawing import COLOURS, axes, fitted_model
 
 #: Where the largest loss is this many times the smallest, its axis is logarithmic.
 WIDE = 50.0
@@ -64,7 +64,7 @@ class PathDisplay:
         -------
         PathDisplay
         """
-        return cls(best_model(model, "path").path_).plot(ax=ax, **options)
+        return cls(fitted_model(model, "path").history.table()).plot(ax=ax, **options)
 
     def plot(self, ax: Any = None, **options: Any) -> PathDisplay:
         """Draw.

@@ -11,9 +11,10 @@ from scipy.ndimage import distance_transform_edt
 
 from ..._blocks import dense
 from ..._typing import Float
-from ...estimators._validation import check_table
+from ...inputs import check_table
+from ...model import Model
 from ._classes import BESIDE_SOLID, RowClasses, colour, legend, legend_label, row_classes, scatter
-from ._drawing import axes, best_model, check_count, fitting, roomy
+from ._drawing import axes, check_count, fitted_model, fitting, roomy
 from ._embedding import principal_directions
 from ._grid import feature_columns, of_rows, value_grid, value_range
 
@@ -122,16 +123,17 @@ class SurfaceDisplay:
         -------
         SurfaceDisplay
         """
-        best = _classifier(model)
+        metric = _classifier(model).metric
         n_values = check_count("grid_resolution", grid_resolution, 2)
-        table = dense(check_table(best, X, reset=False, missing=best.missing))
-        columns = feature_columns(best.metric_, features)
-        values = [value_range(table[:, j], best.metric_, j, n_values) for j in columns]
+        missing = "error" if metric.imputation is None else "impute"
+        table = dense(check_table(model, X, reset=False, missing=missing))
+        columns = feature_columns(metric, features)
+        values = [value_range(table[:, j], metric, j, n_values) for j in columns]
         grid, shape = value_grid(table, columns, values)
         probabilities = of_rows(model.predict_proba, grid).reshape(*shape, -1)
-        height, _ = principal_directions(of_rows(best._embedded, grid), 1)
+        height, _ = principal_directions(metric.transform(grid), 1)
         return cls(
-            tuple(best.metric_.feature_names[j] for j in columns),
+            tuple(metric.feature_names[j] for j in columns),
             values,
             probabilities,
             height.reshape(shape),
@@ -274,11 +276,11 @@ class SurfaceDisplay:
         return f"\nthe other {self.n_held} variables at their medians"
 
 
-def _classifier(model: Any) -> Any:
-    best = best_model(model, "predict_proba")
-    if not hasattr(best, "predict_proba"):
+def _classifier(model: Any) -> Model:
+    best = fitted_model(model, "predict_proba")
+    if best.reading is None:
         raise TypeError(
-            f"model is an {type(best).__name__}, which has no predict_proba: fit an "
+            f"model is an {type(model).__name__}, which has no predict_proba: fit an "
             "SDistClassifier."
         )
     return best

@@ -8,9 +8,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-from .._files import replacing
-from ..errors import CheckpointError
-from ._fingerprints import differences
+from ..._files import replacing
+from ..._version import __version__
+from ...errors import CheckpointError
+from .fingerprints import differences
 
 NAME = "metricboost.json"
 CHUNK = 2**20
@@ -18,8 +19,6 @@ CHUNK = 2**20
 
 def claim(directory: Path, data: Path, parameters: dict[str, Any]) -> None:
     """Take a directory for a fit; refused where another fit's checkpoints are in it."""
-    from .. import __version__
-
     mine = {"version": __version__, "table": _digest(data), "parameters": parameters}
     mine = json.loads(json.dumps(mine))  # as it will be read
     there = _claimed(directory)

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._blocks import row_blocks
-from .._typing import Data
-from ..model import SparseMetric
+from ..._blocks import row_blocks
+from ..._typing import Data
+from ...model import SparseMetric
 
 Fingerprint = dict[str, Any]
 

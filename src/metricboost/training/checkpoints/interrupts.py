@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import FitInterrupted
+from ...errors import FitInterrupted
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any, NoReturn
 
-from .._files import remove_abandoned
-from .._typing import Data, Float, Index
-from ..boosting.path import Factor, Path
-from ..errors import CheckpointError, FitInterrupted, ModelFileError
-from ._fingerprints import (
+from ..._files import remove_abandoned
+from ..._typing import Data, Float, Index
+from ..._version import __version__
+from ...errors import CheckpointError, FitInterrupted, ModelFileError
+from ...model import Factor, Path
+from ...storage.archive import DAMAGE, read, write
+from ...storage.paths import pack_path, unpack_path
+from ...storage.records import Arrays, Record
+from .fingerprints import (
     Fingerprint,
     differences,
     digest,
@@ -29,7 +33,7 @@ from ._fingerprints import (
     key,
     plain_options,
 )
-from ._interrupts import Channel, listening
+from .interrupts import Channel, listening
 
 #: Seconds between two writings.
 EVERY = 3.0
@@ -86,8 +90,6 @@ class Checkpoints:
         options: Any,
         known: Any = None,
     ) -> FitFile:
-        from .. import __version__
-
         fingerprint = {
             "version": __version__,
             "table": self.table,
@@ -115,10 +117,6 @@ class FitFile:
 
     def known(self) -> Path | None:
         """The path that the file has; None where there is none, or it is damaged."""
-        from ..persistence.archive import DAMAGE, read
-        from ..persistence.metrics import unpack_path
-        from ..persistence.records import Record
-
         try:
             content, arrays = read(self.path, MAX_BYTES)
             self._check(content.get("fit"))
@@ -161,10 +159,6 @@ class FitFile:
 
     def write(self, path: Path) -> None:
         """All but the metric it started from, which follows from the parameters."""
-        from ..persistence.archive import write
-        from ..persistence.metrics import pack_path
-        from ..persistence.writing import Arrays
-
         if not self._works:
             return
         arrays = Arrays()
