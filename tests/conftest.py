@@ -14,7 +14,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 #: By the time they take, not by their number of tests.
 LONG = (
     "test_docs", "test_dask", "test_studies", "test_checkpoints", "test_torch", "test_model_file",
-    "test_cli", "test_report", "test_examples_index", "test_tuned", "test_crossfit",
+    "test_cli", "test_report", "test_examples_index", "test_sklearn", "test_odd_input",
+    "test_estimators_search", "test_estimators_fitting", "test_training_folds",
 )  # fmt: skip
 
 

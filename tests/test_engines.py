@@ -13,15 +13,12 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from metricboost._threads import allowed_threads
-from metricboost.boosting import BoostingOptions, Learned, LearningOptions, learn
+from metricboost.boosting.loop import BoostingOptions
 from metricboost.datasets import make_double_ring, make_madelon, make_xor
-from metricboost.engines import (
-    Engine,
-    NeighborGraph,
-    NeighborLists,
-    get_engine,
-    native_available,
-)
+from metricboost.engines import HostEngine, NeighborLists, get_engine, native_available
+from metricboost.engines.host import HostGraph
+from metricboost.training.learn import Learned, learn
+from metricboost.training.options import LearningOptions
 
 pytestmark = pytest.mark.skipif(
     not native_available(), reason="the C++ kernels were not built, so there is nothing to compare"
@@ -32,7 +29,7 @@ NUMPY = get_engine("numpy")
 
 
 @pytest.fixture(scope="module")
-def native() -> Engine:
+def native() -> HostEngine:
     return get_engine("native")
 
 
@@ -51,14 +48,14 @@ SHAPES = [(1, 1, 1, 1), (2, 1, 1, 1), (3, 5, 1, 2), (40, 1, 5, 3), (40, 7, 1, 1)
 
 @dataclass(frozen=True)
 class Graphs:
-    native: NeighborGraph
-    numpy: NeighborGraph
+    native: HostGraph
+    numpy: HostGraph
     z: Array
     weight: Array
 
 
 @pytest.fixture(params=SHAPES, ids=str)
-def graphs(request: pytest.FixtureRequest, native: Engine) -> Graphs:
+def graphs(request: pytest.FixtureRequest, native: HostEngine) -> Graphs:
     """A random graph on both engines; some rows are repeated, some weights are zero."""
     n, q, k_same, k_other = request.param
     rng = np.random.default_rng(n + q)
@@ -68,7 +65,7 @@ def graphs(request: pytest.FixtureRequest, native: Engine) -> Graphs:
     return Graphs(native.graph(same, other), _numpy_graph(same, other), z, weight)
 
 
-def _numpy_graph(same: Array, other: Array) -> NeighborGraph:
+def _numpy_graph(same: Array, other: Array) -> HostGraph:
     return NUMPY.graph(same, other)
 
 
@@ -202,7 +199,7 @@ def _strided(z: Array) -> list[Array]:
 
 @pytest.mark.parametrize("layout", range(3))
 @pytest.mark.parametrize("q", [1, 6])
-def test_graph_kernels_take_any_layout(native: Engine, layout: int, q: int) -> None:
+def test_graph_kernels_take_any_layout(native: HostEngine, layout: int, q: int) -> None:
     """Slices of wider tables and Fortran order give what a plain copy gives, to the last bit."""
     rng = np.random.default_rng(0)
     z, weight = rng.normal(size=(20, q)), rng.exponential(size=40)[::2]
@@ -241,7 +238,7 @@ def random_factors(rng: np.random.Generator, p: int, q: int, degree: int) -> Arr
 
 @pytest.mark.parametrize("degree", [1, 2, 3, 4])
 @pytest.mark.parametrize(("n", "p", "q"), [(1, 1, 1), (2, 3, 5), (17, 1, 3), (33, 6, 40)])
-def test_term_moments_and_columns(native: Engine, n: int, p: int, q: int, degree: int) -> None:
+def test_term_moments_and_columns(native: HostEngine, n: int, p: int, q: int, degree: int) -> None:
     """Products of every degree up to four; with one row nothing varies and all is zero."""
     rng = np.random.default_rng(degree)
     Xt = rng.normal(size=(p, n))
@@ -271,7 +268,7 @@ def test_constant_terms_have_infinite_deviation_and_zero_columns(engine: str) ->
     assert columns[:, 3].std() == pytest.approx(1, rel=1e-12)
 
 
-def test_term_kernels_take_any_layout(native: Engine) -> None:
+def test_term_kernels_take_any_layout(native: HostEngine) -> None:
     """Tables and term lists cut out of larger ones."""
     rng = np.random.default_rng(1)
     Xt, factors = rng.normal(size=(10, 40))[::2, ::2], random_factors(rng, 5, 16, 3)[::2]
@@ -332,7 +329,7 @@ def test_neighbours_by_class(place: str, kind: str) -> None:
 
 @pytest.mark.parametrize("r", [0, 1, 7, 8, 9, 40, 1023, 1025])
 @pytest.mark.parametrize(("n_queries", "n_references"), [(1, 1), (15, 40), (16, 3), (300, 520)])
-def test_nearest_references(native: Engine, n_queries: int, n_references: int, r: int) -> None:
+def test_nearest_references(native: HostEngine, n_queries: int, n_references: int, r: int) -> None:
     """Few columns and many, products in either precision; rows and columns at any stride."""
     rng = np.random.default_rng(r)
     queries, references = rng.normal(size=(n_queries, r)), rng.normal(size=(n_references, r))
@@ -346,7 +343,7 @@ def test_nearest_references(native: Engine, n_queries: int, n_references: int, r
         assert np.array_equal(squared, distances)
 
 
-def test_any_layout_is_searched(native: Engine) -> None:
+def test_any_layout_is_searched(native: HostEngine) -> None:
     """A table transposed, and some rows and columns of a larger one."""
     rng = np.random.default_rng(3)
     wide, classes = rng.normal(size=(12, 600)), rng.integers(0, 2, 300)
@@ -355,21 +352,21 @@ def test_any_layout_is_searched(native: Engine) -> None:
     assert np.array_equal(native.nearest_by_class(z, classes, lists)[0], expected)
 
 
-def test_distances_do_not_cancel(native: Engine) -> None:
+def test_distances_do_not_cancel(native: HostEngine) -> None:
     """Rows that nearly coincide far from the origin: from differences, so to full precision."""
     z = 1e8 + np.array([[0.0, 0.0], [0.5, 0.25]])
     for engine in (NUMPY, native):
         assert engine.nearest_by_class(z, np.zeros(2, int), lists_of(1, "own", 1))[1][0] == 0.3125
 
 
-def test_distances_that_overflow_have_rows(native: Engine) -> None:
+def test_distances_that_overflow_have_rows(native: HostEngine) -> None:
     """Every list is full, whatever is nearest among what cannot be told apart."""
     z = 1e200 * np.random.default_rng(0).normal(size=(600, 2))
     rows, _ = native.nearest_by_class(z, np.arange(600) % 2, lists_of(2, "common", 4))
     assert (rows >= 0).all()
 
 
-def test_ties_to_twelve_digits_in_many_columns(native: Engine) -> None:
+def test_ties_to_twelve_digits_in_many_columns(native: HostEngine) -> None:
     """Beyond 1024 columns products have more digits than distances are told apart by."""
     n = 300
     z = np.zeros((n, 1100))
@@ -381,7 +378,7 @@ def test_ties_to_twelve_digits_in_many_columns(native: Engine) -> None:
 
 
 @pytest.mark.parametrize("size", [1e-160, 1e-158, 1e-155, 1e150])
-def test_squares_at_the_ends_of_the_range(native: Engine, size: float) -> None:
+def test_squares_at_the_ends_of_the_range(native: HostEngine, size: float) -> None:
     """Subnormal ones have few digits, and the largest rows stand far out."""
     z = size * np.random.default_rng(0).normal(size=(600, 3))
     if size > 1:
@@ -392,7 +389,7 @@ def test_squares_at_the_ends_of_the_range(native: Engine, size: float) -> None:
     )
 
 
-def test_lists_without_rows(native: Engine) -> None:
+def test_lists_without_rows(native: HostEngine) -> None:
     """A class of one row has no other of its kind; there may be nothing to search among."""
     z, classes = np.random.default_rng(0).random((20, 2)), np.arange(20) // 19
     for engine in (NUMPY, native):
@@ -403,7 +400,7 @@ def test_lists_without_rows(native: Engine) -> None:
         assert engine.nearest(z, z, 0)[0].shape == (20, 0)
 
 
-def test_earlier_neighbours_are_not_trusted(native: Engine) -> None:
+def test_earlier_neighbours_are_not_trusted(native: HostEngine) -> None:
     """Repeated, a row itself, of another class, or no rows at all."""
     rng = np.random.default_rng(0)
     z, classes, lists = rng.normal(size=(400, 3)), rng.integers(0, 2, 400), lists_of(2, "common", 4)
@@ -433,12 +430,12 @@ def test_blas_keeps_its_threads_after_searches_at_once() -> None:
 # --- wrong shapes
 
 
-def _graph(engine: Engine, n: int = 5) -> NeighborGraph:
+def _graph(engine: HostEngine, n: int = 5) -> HostGraph:
     rows = np.arange(n)[:, None]
     return engine.graph(rows, rows[::-1])
 
 
-WRONG: dict[str, Callable[[Engine], Any]] = {
+WRONG: dict[str, Callable[[HostEngine], Any]] = {
     "margins rows": lambda e: _graph(e).margins(np.zeros((4, 2))),
     "column_margins rows": lambda e: _graph(e).column_margins(np.zeros((6, 2))),
     "laplacian rows": lambda e: _graph(e).laplacian(np.zeros((4, 2)), np.zeros(4)),
@@ -483,7 +480,7 @@ WRONG: dict[str, Callable[[Engine], Any]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_wrong_shapes_are_refused(native: Engine, name: str) -> None:
+def test_wrong_shapes_are_refused(native: HostEngine, name: str) -> None:
     """A ValueError, not a crash."""
     with pytest.raises(ValueError, match=r"\w"):
         WRONG[name](native)

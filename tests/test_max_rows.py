@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
-from importlib import import_module
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+from fits import cross_fitted, new_seed, prepared
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.metrics import balanced_accuracy_score
@@ -19,10 +20,13 @@ import metricboost
 from metricboost import SDist, SDistClassifier, SDistClassifierCV
 from metricboost.boosting.screening import screen_pairs
 from metricboost.datasets import make_xor
-from metricboost.imputation import Imputation
-from metricboost.inspection import explain_rows
-from metricboost.selection import crossfit
-from metricboost.sources import memory, quotas
+from metricboost.inputs import Imputation
+from metricboost.sources import InMemory, quotas
+from metricboost.training import folds, learn
+from metricboost.training.fitting import fit_model
+from metricboost.training.folds import FoldTask
+from metricboost.training.pool import RowLimits, pooled
+from metricboost.training.run import Run
 
 Array = npt.NDArray[Any]
 
@@ -59,12 +63,17 @@ def part() -> SDistClassifier:
     return sdist(**PART).fit(X, Y)
 
 
+def rows_of(model: SDistClassifier) -> Array:
+    """The numbers of the training rows among which a model searches for neighbours."""
+    return model.model_.rows.numbers
+
+
 def same_model(found: SDistClassifier, expected: SDistClassifier) -> bool:
     """The same to the last bit."""
     return (
         found.metric_.columns == expected.metric_.columns
         and np.array_equal(found.metric_.components, expected.metric_.components)
-        and np.array_equal(found._training_rows, expected._training_rows)
+        and np.array_equal(rows_of(found), rows_of(expected))
         and np.array_equal(found.predict_proba(UNSEEN), expected.predict_proba(UNSEEN))
     )
 
@@ -101,15 +110,15 @@ def test_the_transformer_takes_samples_too() -> None:
     assert model.transform(UNSEEN).shape[0] == 3000
 
 
-def spied(monkeypatch: pytest.MonkeyPatch, fit: Callable[[], Any]) -> list[tuple[Array, Array]]:
-    """The labels and weights that the fits inside learn from."""
-    seen, learn = [], crossfit.learn
+def tasks_of(monkeypatch: pytest.MonkeyPatch, fit: Callable[[], Any]) -> list[FoldTask]:
+    """The rows with labels and weights that the fits inside learn from."""
+    seen, learn_fold = [], folds.learn_fold
 
-    def watched(X: Any, labels: Array, weight: Array, *rest: Any) -> Any:
-        seen.append((labels, weight))
-        return learn(X, labels, weight, *rest)
+    def watched(task: FoldTask, *rest: Any) -> Any:
+        seen.append(task)
+        return learn_fold(task, *rest)
 
-    monkeypatch.setattr(crossfit, "learn", watched)
+    monkeypatch.setattr(folds, "learn_fold", watched)
     fit()
     return seen
 
@@ -126,14 +135,15 @@ def test_a_rare_class_keeps_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """In every fit and among the neighbours; the weights have the proportions of the table."""
     X, y = rare()
     model = sdist(max_rows=1000, max_references=1000, class_weight="balanced")
-    fits = spied(monkeypatch, lambda: model.fit(X, y))
-    assert len(fits) == 2
-    for labels, weight in fits:
-        assert np.bincount(labels)[1] == 30  # all that the fold keeps
-        assert 900 < len(labels) <= 1000
-        assert np.bincount(labels, weight) / len(labels) == pytest.approx([0.5, 0.5])
-    assert np.bincount(model._crossfit.labels).tolist() == [940, 60]
-    assert set(np.flatnonzero(y)) <= set(model._training_rows)
+    tasks = tasks_of(monkeypatch, lambda: model.fit(X, y))
+    assert len(tasks) == 2
+    for task in tasks:
+        n = len(task.labels)
+        assert np.bincount(task.labels)[1] == 30  # all that the fold keeps
+        assert 900 < n <= 1000
+        assert np.bincount(task.labels, task.weight) / n == pytest.approx([0.5, 0.5])
+    assert np.bincount(model.model_.rows.labels).tolist() == [940, 60]
+    assert set(np.flatnonzero(y)) <= set(rows_of(model))
     new, labels = rare(6010)
     assert balanced_accuracy_score(labels[6000:], model.predict(new[6000:])) > 0.9
     assert balanced_accuracy_score(y, model.predict(X)) > 0.9
@@ -142,11 +152,10 @@ def test_a_rare_class_keeps_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_weights_have_the_proportions_of_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = rare()
     model = sdist(max_rows=200, max_references=300)
-    fits = spied(monkeypatch, lambda: model.fit(X, y))
-    for labels, weight in fits:
-        kept = np.bincount(labels)
-        assert kept[1] == 30
-        assert np.bincount(labels, weight) / len(labels) == pytest.approx([0.99, 0.01])
+    for task in tasks_of(monkeypatch, lambda: model.fit(X, y)):
+        assert np.bincount(task.labels)[1] == 30
+        shares = np.bincount(task.labels, task.weight) / len(task.labels)
+        assert shares == pytest.approx([0.99, 0.01])
     assert model.predict_proba(X)[:, 1].mean() < 0.05
 
 
@@ -156,7 +165,7 @@ def test_scores_out_of_fold_have_the_proportions_of_the_table(classifier: str) -
     y = rare()[1]
     noise = np.random.default_rng(0).normal(size=(6000, 6))
     model = sdist(max_rows=150, max_references=310, classifier=classifier).fit(noise, y)
-    assert np.bincount(model._crossfit.labels)[1] == 60
+    assert np.bincount(model.model_.rows.labels)[1] == 60
     assert model.oob_score_ == pytest.approx(0.99, abs=0.01)
     assert model.predict_proba(noise)[:, 1].mean() < 0.05  # and 0.2 without weights
 
@@ -210,38 +219,33 @@ def test_a_layout_makes_no_difference(part: SDistClassifier, layout: str, tmp_pa
     table = LAYOUTS[layout](X, tmp_path)
     found = sdist(**PART).fit(table, Y)
     assert same_model(found, part)
-    assert found._crossfit.X.shape == (len(found._training_rows), 20)
+    kept = found.model_.rows
+    assert kept.values.shape == (len(kept.numbers), len(kept.columns))
     assert np.array_equal(found.predict(table), part.predict(X))
 
 
-def test_blocks_of_another_size_make_no_difference(
-    part: SDistClassifier, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_blocks_of_another_size_make_no_difference(part: SDistClassifier) -> None:
     """The rows are the same; sums over other blocks round differently."""
-    monkeypatch.setattr(memory, "BLOCK_NUMBERS", 3000)
-    found = sdist(**PART).fit(X, Y)
-    assert np.array_equal(found._training_rows, part._training_rows)
-    assert found.metric_.columns == part.metric_.columns
-    assert np.allclose(found.transform(UNSEEN), part.transform(UNSEEN), rtol=1e-6, atol=1e-8)
+    made, limits = prepared(sdist(**PART), X, Y), RowLimits(400, 500, 800)
+    assert isinstance(made.pool.source, InMemory)
+    source = replace(made.pool.source, block_numbers=3000)
+    pool = pooled(source, limits, False, new_seed(SHORT["random_state"]))
+    model = fit_model(pool, made.classes, None, made.options, made.choices, Run()).model
+    assert np.array_equal(model.rows.numbers, rows_of(part))
+    assert model.metric.columns == part.metric_.columns
+    assert np.allclose(model.embed(UNSEEN), part.transform(UNSEEN), rtol=1e-6, atol=1e-8)
 
 
 def test_a_seed_chooses_the_rows(part: SDistClassifier) -> None:
     assert same_model(clone(part).fit(X, Y), part)
     other = clone(part).set_params(random_state=1).fit(X, Y)
-    assert not np.array_equal(other._training_rows, part._training_rows)
+    assert not np.array_equal(rows_of(other), rows_of(part))
 
 
 def test_fits_learn_from_different_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """They share as few rows as there are."""
-    seen, learn = [], crossfit.learn
-
-    def watched(X: Any, labels: Array, weight: Array, engine: Any, options: Any, watch: Any,
-                rows: Array, *rest: Any) -> Any:  # fmt: skip
-        seen.append(rows)
-        return learn(X, labels, weight, engine, options, watch, rows, *rest)
-
-    monkeypatch.setattr(crossfit, "learn", watched)
-    sdist(max_rows=400, n_averaged=3).fit(X, Y)
+    model = sdist(max_rows=400, n_averaged=3)
+    seen = [task.rows for task in tasks_of(monkeypatch, lambda: model.fit(X, Y))]
     assert [len(rows) for rows in seen] == [pytest.approx(400, abs=2)] * 3
     assert len(np.unique(np.concatenate(seen))) == sum(map(len, seen))
 
@@ -252,15 +256,16 @@ def test_fits_learn_from_different_rows(monkeypatch: pytest.MonkeyPatch) -> None
 def test_neighbours_have_the_numbers_of_the_table(part: SDistClassifier) -> None:
     """At most ``max_references`` rows are neighbours; their distances are those of their values."""
     distances, rows = part.kneighbors(UNSEEN[:40], 7)
-    assert np.bincount(part._crossfit.labels).tolist() == quotas(part.class_count_, 500).tolist()
-    assert len(part._training_rows) == len(part._crossfit.labels)
-    assert set(rows.ravel()) <= set(part._training_rows)
+    training = part.model_.rows
+    assert np.bincount(training.labels).tolist() == quotas(part.class_count_, 500).tolist()
+    assert len(training.numbers) == len(training.labels)
+    assert set(rows.ravel()) <= set(training.numbers)
     embedded, table = part.transform(UNSEEN[:40]), part.transform(X)
     expected = np.linalg.norm(embedded[:, None] - table[rows], axis=2)
     assert np.allclose(distances, expected, rtol=1e-9, atol=1e-9)
-    every = np.linalg.norm(embedded[:, None] - table[part._training_rows], axis=2)
+    every = np.linalg.norm(embedded[:, None] - table[training.numbers], axis=2)
     assert np.allclose(distances, np.sort(every, axis=1)[:, :7], rtol=1e-9, atol=1e-9)
-    own = part._training_rows[:5]
+    own = training.numbers[:5]
     assert (part.kneighbors(X[own], 1)[1][:, 0] == own).all()
     with pytest.raises(ValueError, match="n_neighbors"):
         part.kneighbors(UNSEEN[:2], 501)
@@ -268,15 +273,15 @@ def test_neighbours_have_the_numbers_of_the_table(part: SDistClassifier) -> None
 
 def test_explanations_have_the_numbers_of_the_table(part: SDistClassifier) -> None:
     rows = part.kneighbors(UNSEEN[:3], 3)[1]
-    for explanation, expected in zip(explain_rows(part, UNSEEN[:3]), rows):
-        assert {neighbor.row for neighbor in explanation.neighbors} <= set(part._training_rows)
+    for explanation, expected in zip(part.explain(UNSEEN[:3]), rows):
+        assert {neighbor.row for neighbor in explanation.neighbors} <= set(rows_of(part))
         assert set(expected) & {neighbor.row for neighbor in explanation.neighbors}
 
 
 @pytest.mark.parametrize("given", [{"max_references": 300}, {"max_rows": 500}])
 def test_one_limit_alone(given: dict[str, int]) -> None:
     model = sdist(**{"max_rows": None, "max_references": None, **given}).fit(X, Y)
-    assert len(model._training_rows) == pytest.approx(given.get("max_references", 3000), abs=2)
+    assert len(rows_of(model)) == pytest.approx(given.get("max_references", 3000), abs=2)
     assert model.score(UNSEEN, Y_UNSEEN) > 0.75
 
 
@@ -288,7 +293,7 @@ def test_rows_without_weight_are_left_out() -> None:
     weight = np.random.default_rng(0).uniform(0.5, 2.0, 3000)
     weight[1::3] = 0.0
     found = sdist(**PART).fit(X, Y, sample_weight=weight)
-    assert (weight[found._training_rows] > 0).all()
+    assert (weight[rows_of(found)] > 0).all()
     assert found.class_count_.sum() == 2000
     other, y = X.copy(), Y.copy()
     other[1::3], y[1::3] = 100.0, Y[::-1][1::3]
@@ -336,7 +341,8 @@ def test_too_few_rows_for_the_classes(name: str) -> None:
 
 def test_a_limit_beyond_the_rows_needs_no_rows_of_a_class() -> None:
     y = np.arange(300) % 10
-    assert len(sdist(max_rows=300, max_iter=1).fit(X[:300, :3], y)._training_rows) == 300
+    model = sdist(max_rows=300, max_iter=1).fit(X[:300, :3], y)
+    assert len(rows_of(model)) == 300
 
 
 # --- all else that has fits
@@ -349,9 +355,9 @@ def test_a_search() -> None:
     assert search.best_params_["max_degree"] == 2
     assert search.score(UNSEEN, Y_UNSEEN) > 0.75
     for model in search.estimators_:
-        assert len(model._training_rows) == pytest.approx(500, abs=2)
+        assert len(rows_of(model)) == pytest.approx(500, abs=2)
     rows = search.kneighbors(UNSEEN[:5])[1]
-    assert set(rows.ravel()) <= set(search.best_estimator_._training_rows)
+    assert set(rows.ravel()) <= set(rows_of(search.best_estimator_))
 
 
 @pytest.mark.parametrize("n_averaged", [1, 2])
@@ -385,10 +391,10 @@ def test_checkpoints_tell_samples_apart(tmp_path: Path) -> None:
 
 def test_pairs_are_screened_on_the_rows_that_a_fold_keeps() -> None:
     """All of them, beyond those of its sample; those that it leaves out are subtracted."""
-    model = sdist(max_rows=400, max_references=None, clip=None).fit(X, Y)
-    folds = model._crossfit.folds
-    assert len(folds) == 2
-    for fold in folds:
+    model = sdist(max_rows=400, max_references=None, clip=None)
+    made = cross_fitted(model, X, Y)
+    assert len(made.folds) == 2
+    for fold in made.folds:
         fit = fold.learned
         Z = (X[fold.kept] - fit.scaling.center) / fit.scaling.scale
         expected = screen_pairs(Z, LABELS[fold.kept], 20, margin=-0.5)
@@ -402,8 +408,8 @@ def test_pairs_are_screened_on_the_rows_that_a_fold_keeps() -> None:
 def test_labels_of_rows_left_out_do_not_leak_into_the_screening(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """On noise, with so low a bar that every fit has a hundred pairs: with a leak 0.56."""
-    monkeypatch.setattr(import_module("metricboost.boosting.learn"), "MARGIN_BEFORE_GATE", -2.5)
+    """On noise, with so low a bar that every fit has a hundred pairs. With a leak it is 0.56."""
+    monkeypatch.setattr(learn, "MARGIN_BEFORE_GATE", -2.5)
     scores = []
     for seed in range(5):
         rng = np.random.default_rng(seed)
@@ -412,7 +418,7 @@ def test_labels_of_rows_left_out_do_not_leak_into_the_screening(
             max_rows=500, max_references=1000, max_iter=5, oob_gate=0.0, classifier="margin",
             n_neighbors_predict=20, random_state=seed,
         ).fit(noise, y)  # fmt: skip
-        screened = [fit.screening for fit in model._crossfit.fits]
+        screened = [fit.screening for fit in cross_fitted(model, noise, y).fits]
         assert all(found is not None and len(found.pairs) == 100 for found in screened)
         scores.append(model.oob_score_)
     assert abs(np.mean(scores) - 0.5) < 0.03

@@ -6,7 +6,6 @@ xi, weights, margins, complexities, terms in the same order, and the same chosen
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -17,23 +16,17 @@ import numpy as np
 import pytest
 
 from metricboost import SparseMetric
-from metricboost.boosting import (
-    BoostingOptions,
-    Learned,
-    LearningOptions,
-    Path,
-    forms,
-    learn,
-    loop,
-)
+from metricboost.boosting import forms, loop
 from metricboost.boosting.forms import LaplacianForm, PanelForm, QuadraticForm
-from metricboost.boosting.line_search import step_weight
-from metricboost.boosting.neighborhoods import class_neighborhoods
+from metricboost.boosting.line_search import Line, step_weight
+from metricboost.boosting.loop import BoostingOptions
+from metricboost.boosting.neighborhoods import Neighborhoods, class_neighborhoods
+from metricboost.boosting.state import Move, State, Weights
 from metricboost.boosting.terms import Candidates
-from metricboost.engines import get_engine, host
-from metricboost.engines.host import HostLine, HostRows
-from metricboost.engines.rows import Line
-from metricboost.engines.search import Neighborhoods
+from metricboost.engines import get_engine
+from metricboost.model import Path
+from metricboost.training.learn import Learned, learn
+from metricboost.training.options import LearningOptions
 
 Array = literal.Array
 RTOL = 1e-8
@@ -308,11 +301,11 @@ def follow(case: Case) -> Followed:
 
 def _watch(patch: pytest.MonkeyPatch, seen: list[Seen], kept: dict[str, Any]) -> None:
     eigenvector, search, boost = loop.sparse_eigenvector, loop.step_weight, loop.boost
-    weigh, line = HostRows.weigh, host.HostLine
+    weights, line = State.weights, State.line
 
-    def watched_weights(rows: HostRows, in_bag: Array) -> None:
-        seen.append(Seen(rows.margins.copy()))
-        weigh(rows, in_bag)
+    def watched_weights(state: State, in_bag: Array) -> Weights:
+        seen.append(Seen(state.margins.copy()))
+        return weights(state, in_bag)
 
     def watched_eigenvector(form: QuadraticForm, kappa: int) -> Any:
         seen[-1].form = form
@@ -320,9 +313,10 @@ def _watch(patch: pytest.MonkeyPatch, seen: list[Seen], kept: dict[str, Any]) ->
         seen[-1].diagonal = form.diagonal().copy()
         return eigenvector(form, kappa)
 
-    def watched_line(u: Array, gain: Array) -> Line:
-        seen[-1].bag_weights, seen[-1].gain = u.copy(), gain.copy()
-        return line(u, gain)
+    def watched_line(state: State, u: Weights, move: Move) -> Line:
+        seen[-1].bag_weights = u.all[u.in_bag].copy()
+        seen[-1].gain = move.gain[u.in_bag].copy()
+        return line(state, u, move)
 
     def watched_search(line: Line) -> float:
         seen[-1].step_weight = search(line)
@@ -332,12 +326,11 @@ def _watch(patch: pytest.MonkeyPatch, seen: list[Seen], kept: dict[str, Any]) ->
         kept["candidates"], kept["path"] = candidates, boost(candidates, *args)
         return kept["path"]
 
-    patch.setattr(HostRows, "weigh", watched_weights)
-    patch.setattr(host, "HostLine", watched_line)
+    patch.setattr(State, "weights", watched_weights)
+    patch.setattr(State, "line", watched_line)
     patch.setattr(loop, "sparse_eigenvector", watched_eigenvector)
     patch.setattr(loop, "step_weight", watched_search)
-    # The function ``learn`` hides its module of the same name from attribute access.
-    patch.setattr(importlib.import_module("metricboost.boosting.learn"), "boost", watched_boost)
+    patch.setattr("metricboost.training.learn.boost", watched_boost)
 
 
 @pytest.fixture(scope="module", params=CASES, ids=lambda case: case.name.replace(" ", "-"))
@@ -417,7 +410,7 @@ def test_same_candidates_in_the_same_order(run: Followed) -> None:
     """The candidate tuples, their standardised columns, and their numbers after each step."""
     terms = [run.candidates.term(t) for t in range(len(run.candidates))]
     assert terms == run.literal.features.terms
-    columns = run.candidates.rows.columns(run.candidates.terms(np.arange(len(terms))))
+    columns = run.candidates.table.columns(run.candidates.terms(np.arange(len(terms))))
     assert relative_error(columns, run.literal.features.phi()) < RTOL
     sizes = [(s.n_terms, s.n_candidates) for s in run.path.steps]
     assert sizes == [(s.n_selected, s.n_candidates) for s in run.literal.steps]
@@ -446,7 +439,7 @@ def test_same_metric_after_every_step(run: Followed) -> None:
 def test_same_stop_and_same_final_metric(run: Followed) -> None:
     """The chosen step, and W after pruning, by its terms in columns of the whole table."""
     assert run.learned.best_iter == run.literal.best
-    metric = run.learned.metric(run.learned.factor, None)
+    metric = run.learned.metric(run.learned.factor)
     W = metric.matrix()
     found = {
         (a, b): W[s, t] for s, a in enumerate(metric.columns) for t, b in enumerate(metric.columns)
@@ -460,7 +453,7 @@ def test_same_stop_and_same_final_metric(run: Followed) -> None:
 
 def test_final_embedding_has_the_literal_distances(run: Followed) -> None:
     """Distances of training rows under the returned metric are those of the literal W."""
-    metric = run.learned.metric(run.learned.factor, None)
+    metric = run.learned.metric(run.learned.factor)
     X = run.case.data()[0]
     terms = sorted({run.literal.original(t) for t in range(len(run.literal.features.terms))})
     phi = {run.literal.original(t): column for t, column in enumerate(run.literal.features.columns)}
@@ -579,7 +572,7 @@ def test_constant_product_is_a_zero_column() -> None:
     run = followed("constant product")
     assert (0, 1) in run.literal.features.terms
     number = run.candidates.number((0, 1))
-    assert not run.candidates.rows.columns(run.candidates.terms(np.array([number]))).any()
+    assert not run.candidates.table.columns(run.candidates.terms(np.array([number]))).any()
     assert all(number not in step.support for step in run.path.steps)
 
 
@@ -598,26 +591,28 @@ def parts() -> dict[str, Any]:
     X, labels = rng.normal(size=(40, 7)), (rng.random(40) < 0.4).astype(np.intp)
     engine = get_engine("numpy")
     near = class_neighborhoods(engine, X, labels, 5)
-    rows = HostRows(engine, X.T)
-    candidates = Candidates(rows, 2)
+    candidates = Candidates(engine.table(X.T), 2)
     candidates.add([(0, 1), (2, 2), (3, 6)])
-    rows.use(Neighborhoods(near.same, near.other[:, :3], near.found))
+    state = State(candidates.table, labels, np.ones(40))
+    state.use(Neighborhoods(near.same, near.other[:, :3], near.found))
     every = candidates.terms(np.arange(10))
-    phi = rows.columns(every)
+    phi = candidates.table.columns(every)
     D = literal.information_matrices(phi, near.same.tolist(), near.other[:, :3].tolist())
-    rows.inside = u = rng.exponential(size=40) * (rng.random(40) < 0.7)
-    return {"rows": rows, "every": every, "phi": phi, "D": D, "u": u, "rng": rng}
+    u = rng.exponential(size=40) * (rng.random(40) < 0.7)
+    weights = Weights(u > 0, u, u, state.graph.weighted(u))
+    return {"state": state, "weights": weights, "every": every, "phi": phi, "D": D, "u": u,
+            "rng": rng}  # fmt: skip
 
 
 def test_laplacian_identity(parts: dict[str, Any]) -> None:
     """``A v = sum_i r_i D_i v`` without any D_i: formed, applied, and as three passes."""
-    rows, phi, D, u = (parts[name] for name in ("rows", "phi", "D", "u"))
+    state, weights, phi, D, u = (parts[name] for name in ("state", "weights", "phi", "D", "u"))
     A = np.einsum("i,iab->ab", u, D)
     v = parts["rng"].normal(size=10)
-    assert relative_error(rows.matrix(parts["every"]), A) < 1e-12
-    assert relative_error(phi.T @ rows.graph.laplacian((phi @ v)[:, None], u)[:, 0], A @ v) < 1e-12
+    assert relative_error(weights.bag.form(phi), A) < 1e-12
+    assert relative_error(phi.T @ (weights.bag @ (phi @ v)[:, None])[:, 0], A @ v) < 1e-12
     for every in (True, False):
-        form = LaplacianForm(rows, parts["every"], every)
+        form = LaplacianForm(state, weights, parts["every"], every)
         assert relative_error(form.apply(np.arange(10)[None, :], v[None, :])[0], A @ v) < 1e-12
         assert relative_error(form.diagonal(), A.diagonal()) < 1e-12
         index = np.array([1, 4, 8])
@@ -626,11 +621,11 @@ def test_laplacian_identity(parts: dict[str, Any]) -> None:
 
 def test_margins_are_inner_products(parts: dict[str, Any]) -> None:
     """``<D_i, W>`` is the margin under any factor of W, and D_i's diagonal that of a column."""
-    graph, phi, D = parts["rows"].graph, parts["phi"], parts["D"]
+    graph, phi, D = parts["state"].graph, parts["phi"], parts["D"]
     L = parts["rng"].normal(size=(10, 4))
     assert relative_error(graph.margins(phi @ L), np.einsum("iab,ab->i", D, L @ L.T)) < 1e-12
     diagonals = np.einsum("iaa->ia", D)
-    assert relative_error(graph.column_margins(phi), diagonals) < 1e-12
+    assert relative_error(graph.column_margins(phi, np.float64), diagonals) < 1e-12
 
 
 def test_slope_of_the_loss_is_the_quadratic_form(parts: dict[str, Any]) -> None:
@@ -649,7 +644,7 @@ def test_the_step_weight_is_a_stationary_point(parts: dict[str, Any]) -> None:
     D, u = parts["D"], parts["u"]
     xi = np.linalg.eigh(np.einsum("i,iab->ab", u, D))[1][:, -1]
     gain = np.einsum("a,iab,b->i", xi, D, xi)
-    w = step_weight(HostLine(u, gain))
+    w = step_weight(Line(np, u, gain))
 
     def loss(at: float) -> float:
         return float((u * np.exp(-at * gain)).sum())

@@ -28,16 +28,25 @@ def save(model: Any, path: str | os.PathLike[str], rows: bool = True) -> None:
         complete.
     rows : bool, default=True
         Whether the file holds the training rows of a classifier, in the columns that the model
-        uses. Without them no row of the table leaves the machine, but the model cannot classify,
-        because classifying takes neighbours.
+        uses. Without them no row of the table leaves the machine. The model can then embed rows
+        and explain what was learned, but it cannot classify, because classifying takes neighbours.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import metricboost
+    >>> metric = metricboost.SparseMetric([(0, 1)], [[0.5]], [0, 0], [1, 1], [0], [1])
+    >>> path = os.path.join(tempfile.mkdtemp(), "metric.mbz")
+    >>> metricboost.save(metric, path)
+    >>> metricboost.load(path).terms[0].name
+    'x0*x1'
     """
     if isinstance(model, SparseMetric):
-        saved = Saved("SparseMetric", model=model)
-    elif hasattr(model, "saved"):
-        saved = model.saved(rows)
+        write(Saved("SparseMetric", model=model), path)
+    elif isinstance(model, SDist | SDistClassifierCV | TableClassifier):
+        write(model.saved(rows), path)
     else:
         raise TypeError(f"A model file holds metrics and fitted estimators, not {type(model)}.")
-    write(saved, path)
 
 
 def load(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Any:
@@ -55,8 +64,10 @@ def load(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Any:
     Returns
     -------
     SparseMetric, SDist, SDistClassifier, SDistClassifierCV or TableClassifier
-        As it was saved. ``engine``, ``n_jobs``, ``verbose`` and ``checkpoint`` have
-        their defaults, and a search comes without ``cv_results_`` and without its ``estimator``.
+        As it was saved. ``engine``, ``n_jobs``, ``verbose`` and ``checkpoint`` have their
+        defaults, and so do parameters that a file cannot hold, such as functions, splitters and
+        random number generators. A search comes without ``cv_results_`` and without its
+        ``estimator``.
 
     Raises
     ------
@@ -78,10 +89,15 @@ def load(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Any:
     True
     """
     saved = read(path, max_bytes)
-    if saved.kind == "SparseMetric" and isinstance(saved.model, SparseMetric):
+    if saved.kind == "SparseMetric":
+        if not isinstance(saved.model, SparseMetric):
+            raise ModelFileError(f"{path} does not hold a metric, although it says so.")
         return saved.model
     if saved.kind not in ESTIMATORS:
-        raise ModelFileError(f"{path} holds a {saved.kind}, which this metricboost does not know.")
+        raise ModelFileError(
+            f"{path} holds a {saved.kind[:100]!r}, but a model file of metricboost holds a "
+            f"SparseMetric, {', '.join(ESTIMATORS)}."
+        )
     try:
         return ESTIMATORS[saved.kind].from_saved(saved)
     except ModelFileError as error:

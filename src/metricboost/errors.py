@@ -2,7 +2,7 @@
 
 
 class ModelFileError(ValueError):
-    """A model file that is damaged, hostile, or newer than this version of metricboost."""
+    """A model file is damaged or hostile, or has another version of the format."""
 
 
 class TableError(ValueError):
@@ -14,7 +14,7 @@ class DeviceMemoryError(MemoryError):
 
 
 class CheckpointError(ValueError):
-    """A checkpoint of another fit: of other data, other parameters, or another version."""
+    """A checkpoint belongs to another fit: other data, other parameters, or another version."""
 
 
 class GuessingWarning(UserWarning):
@@ -22,4 +22,4 @@ class GuessingWarning(UserWarning):
 
 
 class FitInterrupted(KeyboardInterrupt):
-    """A fit that was asked to stop, and has written what it learned."""
+    """A fit stopped because of Ctrl-C, after it had written what it had learned."""

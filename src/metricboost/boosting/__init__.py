@@ -1,1 +1,1 @@
-"""The mathematics of sDist, one room per object; ``loop.py`` is Algorithm 1."""
+"""Algorithms 1 and 2: the boosting loop, with one module for every mathematical object."""

@@ -21,7 +21,7 @@ import numpy as np
 
 from .._rounding import to_twelve_digits
 from .._typing import Float, Index
-from ..engines.rows import Terms, TrainingRows
+from ..engines import Laplacian, Table, Terms
 from .forms import QuadraticForm
 from .sparse_eigen import leading_eigenvector
 
@@ -46,11 +46,27 @@ def truncation_sizes(kappa: int) -> list[int]:
 
 
 def trimmed(
-    form: QuadraticForm, support: Index, xi: Float, rows: TrainingRows, terms: Terms
+    form: QuadraticForm,
+    support: Index,
+    xi: Float,
+    table: Table,
+    terms: Terms,
+    left_out: Laplacian,
 ) -> tuple[float, Index, Float]:
     """The best statistic over the truncations of xi, with the entries kept and their values.
 
-    ``support`` are places in the form, ``terms`` the terms there.
+    Parameters
+    ----------
+    form : QuadraticForm
+        The matrix of the step.
+    support : ndarray of int
+        The places of the entries of xi in the form.
+    xi : ndarray
+    table : Table
+    terms : Terms
+        The terms at the places.
+    left_out : Laplacian
+        With the weights of the rows out of the bag.
     """
     block = form.block(support)
     order = np.argsort(-to_twelve_digits(np.abs(xi)), kind="stable")
@@ -58,7 +74,7 @@ def trimmed(
     vectors = np.zeros((len(xi), len(truncations)))
     for column, kept in enumerate(truncations):
         vectors[kept, column] = leading_eigenvector(block[np.ix_(kept, kept)])[1]
-    sums = rows.share_sums(terms, vectors)
+    sums = left_out.share_sums(table.along(terms, vectors))
     statistics = [t_statistic(*pair) for pair in sums.tolist()]
     best = int(np.argmax(to_twelve_digits(np.array(statistics))))
     return statistics[best], truncations[best], vectors[truncations[best], best]

@@ -28,7 +28,7 @@ from scipy.special import chdtri, ndtr
 from .._blocks import slices
 from .._typing import Float, Index
 from .classes import members
-from .terms import Term
+from ..model import Term
 
 #: Above sqrt(2 log(p(p+1))) by this much: products of columns have heavier tails than a normal.
 MARGIN = 0.5

@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from .._typing import Float
-from ..model.metric import SparseMetric
-from ..model.path import Factor
+from ..model import Factor, SparseMetric
 from .scaling import Scaling
 from .terms import Candidates
 

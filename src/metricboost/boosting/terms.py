@@ -16,8 +16,8 @@ from itertools import combinations
 import numpy as np
 
 from .._typing import Float, Index, Rows
-from ..engines.rows import Terms, TrainingRows
-from ..model.metric import Term
+from ..engines import Table, Terms
+from ..model import Term
 from .levels import Levels
 from .storage import GrowingRows
 
@@ -26,25 +26,25 @@ BLOCK = 256
 
 
 class Candidates:
-    """The candidate terms, in order, over the standardised columns of the rows.
+    """The candidate terms, in order, over the standardised columns of a table.
 
-    The rows compute what needs them. This object remembers which terms there are and, once a term
-    was drawn, its mean and deviation (an infinite one for a term that does not vary: its column is
-    zero and it is never chosen). Once there are ``most`` candidates, no more products are made.
+    The candidates remember which terms exist and, once a term was drawn, its mean and deviation.
+    The deviation of a term that does not vary is infinite: its column is zero, and it is never
+    chosen. Once there are ``most`` candidates, no more products are made.
     """
 
     def __init__(
         self,
-        rows: TrainingRows,
+        table: Table,
         max_degree: int,
         most: int | None = None,
         levels: Levels | None = None,
     ) -> None:
-        self.rows = rows
+        self.table = table
         self._levels = levels
         self.most = sys.maxsize if most is None else most
         self.max_degree = max_degree
-        self.n_columns = rows.n_columns
+        self.n_columns = table.n_columns
         self._factors = GrowingRows(max_degree, np.int32)
         self._moments = GrowingRows(2, np.float64)
         self._seen: dict[Hashable, int] = {}
@@ -136,7 +136,7 @@ class Candidates:
         unknown = index[np.isnan(moments[index, 0])]
         for start in range(0, len(unknown), BLOCK):
             part = unknown[start : start + BLOCK]
-            moments[part] = self.rows.term_moments(self.factors[part])
+            moments[part] = self.table.term_moments(self.factors[part])
         result: Float = moments[index]
         return result
 
@@ -147,7 +147,7 @@ class Candidates:
         self._moments.rows[index] = moments
 
     def terms(self, index: Index) -> Terms:
-        """Some candidates as the rows take them; all of them without a copy."""
+        """Some candidates as a table takes them; all of them without a copy."""
         if len(index) < len(self):
             return Terms(index, self.factors[index], self.moments(index))
         if self._n_known < len(self):

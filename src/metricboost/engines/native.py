@@ -12,7 +12,8 @@ from scipy.linalg import cython_blas
 from .._threads import one_blas_thread
 from .._typing import Float, Index, Rows
 from . import _native  # type: ignore[attr-defined]
-from .base import HostEngine, NeighborGraph, NeighborLists
+from .base import NeighborLists
+from .host import HostEngine, HostGraph
 from .sorting import nearest_by_sorting
 
 #: Multiply-adds below which a second thread costs more than it does.
@@ -30,7 +31,7 @@ DIRECTIONS, TURNED_BY, MOST_TURNED, SMALLEST = 16, 4096, 512, 1e-100
 _SGEMM, _DGEMM = (cython_blas.__pyx_capi__[name] for name in ("sgemm", "dgemm"))
 
 
-class NativeGraph(NeighborGraph):
+class NativeGraph(HostGraph):
     def __init__(self, same: Rows, other: Rows, threads: int, place: Float | None) -> None:
         super().__init__(same, other)
         self._threads = threads
@@ -123,7 +124,7 @@ class NativeEngine(HostEngine):
             )  # fmt: skip
         return rows, distances
 
-    def graph(self, same: Rows, other: Rows, place: Float | None = None) -> NeighborGraph:
+    def graph(self, same: Rows, other: Rows, place: Float | None = None) -> NativeGraph:
         return NativeGraph(same, other, self.threads, place if len(same) >= FAR_APART else None)
 
 

@@ -9,14 +9,15 @@ import numpy.typing as npt
 from scipy import sparse
 
 from .._typing import Float, Index, Rows
-from .base import CONSTANT, HostEngine, NeighborGraph, NeighborLists
+from .base import CONSTANT, NeighborLists
+from .host import HostEngine, HostGraph
 from .sorting import lane_sums, lists_by_sorting, nearest_by_sorting
 
 #: Terms whose columns are made at a time.
 BLOCK = 256
 
 
-class NumpyGraph(NeighborGraph):
+class NumpyGraph(HostGraph):
     def __init__(self, same: Rows, other: Rows) -> None:
         super().__init__(same, other)
         n = len(self.same)
@@ -91,7 +92,7 @@ class NumpyEngine(HostEngine):
     ) -> tuple[Rows, Float]:
         return lists_by_sorting(z, classes, lists)
 
-    def graph(self, same: Rows, other: Rows, place: Float | None = None) -> NeighborGraph:
+    def graph(self, same: Rows, other: Rows, place: Float | None = None) -> NumpyGraph:
         return NumpyGraph(same, other)
 
 

@@ -17,10 +17,10 @@ from .._typing import Float, Index, Rows
 from ..errors import DeviceMemoryError
 from .base import Engine, NeighborLists
 from .choice import restored_torch_engine
-from .rows import TrainingRows
 from .sorting import searches
-from .torch_rows import EDGE_BYTES, TorchRows
-from .torch_search import as_rows, nearest
+from .torch_graph import EDGE_BYTES, TorchGraph
+from .torch_search import as_rows, full_products, nearest
+from .torch_table import WORK, TorchArrays, TorchTable
 
 #: What to lower where a device has too little memory: in a fit, and for rows of a fitted model.
 LESS = "Lower n_neighbors or the number of rows or columns"
@@ -47,16 +47,31 @@ class TorchEngine(Engine):
         on_cpu = self.device.type == "cpu"
         self.dtype = dtype or (torch.float64 if on_cpu else torch.float32)
         self._memory = memory
-        self._tables: weakref.WeakSet[TorchRows] = weakref.WeakSet()
+        self.arrays: TorchArrays = TorchArrays(self.device)
+        self._tables: weakref.WeakSet[TorchTable] = weakref.WeakSet()
 
     @property
     def signature(self) -> str:
         return f"{self.name} on {self.device.type} in {str(self.dtype)[6:]}"
 
-    def rows(self, Xt: Float, n_plain: int | None = None) -> TrainingRows:
-        table = TorchRows(self, Xt, n_plain)
+    @contextmanager
+    def working(self, n_rows: int) -> Iterator[None]:
+        """In full precision. What a step needs besides the table and the graph may be lacking."""
+        at_hand = 8 * WORK + 40 * n_rows * 8
+        what = f"A step over {n_rows} rows"
+        with full_products(self.device), self.memory_of(what, at_hand, surely=False):
+            yield
+
+    def table(self, Xt: Float, n_plain: int | None = None) -> TorchTable:
+        table = TorchTable(self, Xt, n_plain)
         self._tables.add(table)
         return table
+
+    def graph(self, same: Rows, other: Rows, place: Tensor | None = None) -> TorchGraph:
+        width = same.shape[1] + other.shape[1]
+        what = f"The graph of {len(same)} rows with {width} neighbours each"
+        with self.memory_of(what, len(same) * width * EDGE_BYTES):
+            return TorchGraph(self._sent(same).long(), self._sent(other).long(), self.dtype)
 
     def nearest(self, queries: Float, references: Float, k: int) -> tuple[Rows, Float]:
         k = min(k, len(references))
@@ -67,21 +82,21 @@ class TorchEngine(Engine):
             rows, squared = nearest(self._sent(queries), self._sent(references), k)
             return as_rows(rows), squared.cpu().numpy()
 
-    def _sent(self, rows: npt.NDArray[Any]) -> Tensor:
-        return torch.from_numpy(np.ascontiguousarray(rows)).to(self.device)
+    def _sent(self, rows: npt.NDArray[Any] | Tensor) -> Tensor:
+        return rows if isinstance(rows, Tensor) else self.arrays.made(rows)
 
     def nearest_by_class(
-        self, z: Float, classes: Index, lists: NeighborLists, previous: Rows | None = None
+        self, z: Float | Tensor, classes: Index, lists: NeighborLists, previous: Rows | None = None
     ) -> tuple[Rows, Float]:
-        with self.memory_of(f"The neighbour search of {len(z)} rows", z.nbytes):
+        what = f"The neighbour search of {len(z)} rows in {z.shape[1]} columns"
+        with self.memory_of(what, 3 * z.nbytes):
             known = None if previous is None else self._sent(previous).long()
-            rows, squared = self.near(self._sent(z), classes, lists, known)
+            rows, squared = self._near(self._sent(z), classes, lists, known)
             return as_rows(rows), squared.cpu().numpy()
 
-    def near(
+    def _near(
         self, place: Tensor, classes: Index, lists: NeighborLists, previous: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        """``nearest_by_class`` of rows on the device."""
         rows = torch.full((len(place), lists.width), -1, dtype=torch.int64, device=self.device)
         squared = torch.full(rows.shape, torch.inf, dtype=torch.float64, device=self.device)
         for own, others, size, start in searches(classes, lists):
@@ -122,10 +137,10 @@ class TorchEngine(Engine):
             return None
         return int(free / (4 * self.dtype.itemsize * n_columns + 40 * EDGE_BYTES))
 
-    def room(self, rows: TorchRows) -> int:
-        """Columns of products that half of the memory has room for that the table leaves."""
-        each = max(rows.n_rows * self.dtype.itemsize, 1)
-        left = max(self.free() - rows.n_columns * each, 0)
+    def room(self, n_rows: int, n_columns: int) -> int:
+        """How many columns of products half of the memory has room for that a table leaves."""
+        each = max(n_rows * self.dtype.itemsize, 1)
+        left = max(self.free() - n_columns * each, 0)
         return int(min(left / (2 * each), 2**31))
 
     @contextmanager

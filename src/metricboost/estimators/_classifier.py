@@ -98,6 +98,10 @@ class SDistClassifier(PredictingMixin, ClassifierMixin, SDist):  # type: ignore[
         model: Model = self.model_
         return model
 
+    def _parameters_of_best(self) -> dict[str, Any]:
+        parameters: dict[str, Any] = self.get_params(deep=False)
+        return parameters
+
     @property
     def readout_(self) -> Readout:
         return self._ready().the_reading.readout

@@ -28,6 +28,9 @@ class PredictingMixin:
         def _engine(self) -> Engine:
             """What computes."""
 
+        def _parameters_of_best(self) -> dict[str, Any]:
+            """The parameters of the fit whose metric explains."""
+
     def decision_function(self, X: Any) -> Float:
         """Calibrated log odds: of ``classes_[1]`` if there are two classes, else of each class.
 
@@ -111,14 +114,14 @@ class PredictingMixin:
         return explain_rows(model, self._checked(X), n_neighbors, self._engine())
 
     def report(self, X: Any = None, y: Any = None, title: str | None = None) -> Report:
-        """A self-contained page about the model and how it does on some rows.
+        """A self-contained page about the model and how well it classifies some rows.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), optional
             Rows to show. Best are rows that the model has not seen.
         y : array-like of shape (n_samples,), optional
-            Their classes.
+            The classes of the rows.
         title : str, optional
 
         Returns
@@ -126,6 +129,11 @@ class PredictingMixin:
         metricboost.report.Report
             With ``html``, ``save`` and ``open``. A notebook shows it.
         """
-        model = self._ready()
-        checked = None if X is None else self._checked(X)
-        return make_report(model, checked, y, title=title, engine=self._engine())
+        return make_report(
+            self._ready(),
+            None if X is None else self._checked(X),
+            y,
+            title=title,
+            parameters=self._parameters_of_best(),
+            engine=self._engine(),
+        )

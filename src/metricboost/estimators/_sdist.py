@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -21,18 +21,20 @@ from .._typing import Data, Float, Index
 from ..engines import Engine, engine_at_hand, get_engine
 from ..errors import ModelFileError
 from ..inputs import check_classes, check_table, check_training, check_weights, column_names
-from ..inspection import ModelExplanation, explain_model
+from ..inspection import explain_model
 from ..model import Model, SparseMetric
 from ..model.readouts import Readout
 from ..sources import InMemory, Source
 from ..storage import Saved, write
 from ..training.fitting import Choices, fit_model
-from ..training.limits import check_scales, refuse_far_rows
+from ..training.limits import check_scales
 from ..training.options import LearningOptions, learning_options
 from ..training.pool import Pool, RowLimits, pooled
 from ..training.run import Run
 from ._parameters import EngineName, declared, names_of, parameter, positive_integer, share
 from ._warnings import warn_about_fit
+
+Estimator = TypeVar("Estimator", bound=BaseEstimator)
 
 
 @dataclass(frozen=True)
@@ -429,7 +431,6 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         names = self._names()
         fit = fit_model(pool, given.classes, names, options, choices, self._run())
         everything = column_names(self, self.n_features_in_)
-        refuse_far_rows(fit.crossfit, options.max_degree, everything)
         warn_about_fit(fit, pool, options, everything, self._was_given("n_nonzero"))
         self.model_ = fit.model
         return self
@@ -542,7 +543,8 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _embedded(self, X: Any) -> Float:
         """The embedding as an array, whatever ``set_output`` says."""
-        return self.model_.embed(self._checked(X))
+        checked = self._checked(X)
+        return self.model_.embed(checked)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
         """Names of the columns of ``transform``: "sdist0", "sdist1", ...
@@ -633,10 +635,12 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         -------
         SDist or SDistClassifier
         """
-        made = cls(**saved.parameters)
-        made._validate_params()
+        made = estimator_of(cls, saved.parameters)
         if not isinstance(saved.model, Model):
             raise ModelFileError(f"The file of a {cls.__name__} must hold a single model.")
+        if (made._readouts() is None) != (saved.model.reading is None):
+            wanted = "must" if saved.model.reading is None else "must not"
+            raise ModelFileError(f"The model of a {cls.__name__} {wanted} have a readout.")
         made.model_ = saved.model
         restore_features(made, saved)
         return made
@@ -668,10 +672,36 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def parameters_of_the_model(estimator: Any) -> dict[str, Any]:
-    """The parameters without those that belong to the machine."""
-    left_out = names_of(type(estimator), of_the_machine=True)
-    given = estimator.get_params(deep=False)
-    return {name: value for name, value in given.items() if name not in left_out}
+    """The parameters that a model file keeps.
+
+    Parameters that belong to the machine are left out, and those that are None by default and have
+    not been given.
+    """
+    kind = type(estimator)
+    given, defaults = estimator.get_params(deep=False), kind().get_params(deep=False)
+    names = names_of(kind, of_the_machine=False)
+    return {
+        name: given[name] for name in names if not (given[name] is None and defaults[name] is None)
+    }
+
+
+def estimator_of(cls: type[Estimator], parameters: Mapping[str, Any]) -> Estimator:
+    """An unfitted estimator with the parameters of a model file, which are checked as in ``fit``.
+
+    Parameters
+    ----------
+    cls : type
+    parameters : mapping of str to object
+    """
+    unknown = sorted(set(parameters) - set(names_of(cls, of_the_machine=False)))
+    if unknown:
+        raise ModelFileError(f"{unknown[0]!r} is not a parameter of {cls.__name__}.")
+    try:
+        made: Any = cls(**parameters)
+        made._validate_params()
+    except (TypeError, ValueError) as error:
+        raise ModelFileError(f"The parameters of {cls.__name__} are wrong: {error}") from error
+    return cast(Estimator, made)
 
 
 def restore_features(estimator: Any, saved: Saved) -> None:

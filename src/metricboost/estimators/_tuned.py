@@ -23,7 +23,6 @@ from ..model import Blend, Model, SparseMetric
 from ..storage import Saved, write
 from ..training.fits import CrossFit
 from ..training.given_folds import folds_of
-from ..training.limits import refuse_far_rows
 from ..training.run import Run
 from ..training.scoring import FoldScorer
 from ..training.searching import Searched, Tried, best_of, blended, results, search, to_make
@@ -31,7 +30,13 @@ from ..training.tuning import Limits, Scored
 from ._classifier import SDistClassifier
 from ._parameters import declared, names_of, parameter, parameter_of, positive_integer
 from ._predicting import PredictingMixin
-from ._sdist import Given, check_seed, parameters_of_the_model, restore_features
+from ._sdist import (
+    Given,
+    check_seed,
+    estimator_of,
+    parameters_of_the_model,
+    restore_features,
+)
 from ._warnings import warn_about_fit
 
 #: What the default search tries: the degree of the terms, and where values are clipped.
@@ -216,7 +221,7 @@ class SDistClassifierCV(PredictingMixin, ClassifierMixin, TransformerMixin, Base
         random = check_random_state(random_state)
         base.set_params(random_state=int(random.randint(2**31 - 1)))
         base._validate_params()
-        given = base._given(X, y, sample_weight)
+        given = self._given(base, X, y, sample_weight)
         self._remember(base, given)
         pool = base._pool(given)
         splits = folds_of(self.cv, pool, given.y, given.classes)
@@ -225,10 +230,9 @@ class SDistClassifierCV(PredictingMixin, ClassifierMixin, TransformerMixin, Base
         configurations = self._configurations(random)
         options = [_configured(base, params)._options(pool) for params in configurations]
         run = Run(base.engine, self.n_jobs, self.checkpoint, bool(self.verbose))
-        tried = search(pool, list(zip(configurations, options)), splits, readings, run)
+        pairs = list(zip(configurations, options))
+        tried = search(pool, pairs, splits, readings, run, base._names())
         names = column_names(base, self.n_features_in_)
-        for one in tried:
-            refuse_far_rows(one.crossfit, one.options.max_degree, names)
         chosen = self._choose(tried)
         first, best = chosen[0]
         fit = Fitted(given.classes, tried[first].crossfit, best.candidate.gain)
@@ -247,6 +251,10 @@ class SDistClassifierCV(PredictingMixin, ClassifierMixin, TransformerMixin, Base
                 "or an estimator of metricboost for a table in memory."
             )
         return SDistClassifier() if self.estimator is None else clone(self.estimator)
+
+    def _given(self, base: SDistClassifier, X: Any, y: Any, sample_weight: Any) -> Given:
+        """The data, checked and weighted."""
+        return base._given(X, y, sample_weight)
 
     def _remember(self, base: SDistClassifier, given: Given) -> None:
         """What is known before the search. What an earlier fit left is forgotten."""
@@ -309,6 +317,10 @@ class SDistClassifierCV(PredictingMixin, ClassifierMixin, TransformerMixin, Base
             raise AttributeError("refit=False: there is no best_estimator_ to use.")
         model: Blend = self.model_
         return model
+
+    def _parameters_of_best(self) -> dict[str, Any]:
+        self._ready()
+        return dict(self._parameters[0])
 
     @property
     def estimators_(self) -> list[SDistClassifier]:
@@ -450,7 +462,6 @@ class SDistClassifierCV(PredictingMixin, ClassifierMixin, TransformerMixin, Base
         """
         model = self._ready()
         names = getattr(self, "feature_names_in_", None)
-        left_out = names_of(SDistClassifier, of_the_machine=True)
         return Saved(
             kind=type(self).__name__,
             parameters=parameters_of_the_model(self),
@@ -462,8 +473,7 @@ class SDistClassifierCV(PredictingMixin, ClassifierMixin, TransformerMixin, Base
                 "best_params": self.best_params_,
                 "n_splits": self.n_splits_,
                 "parts": [
-                    {name: value for name, value in part.items() if name not in left_out}
-                    for part in self._parameters
+                    parameters_of_the_model(SDistClassifier(**part)) for part in self._parameters
                 ],
             },
         )
@@ -480,19 +490,21 @@ class SDistClassifierCV(PredictingMixin, ClassifierMixin, TransformerMixin, Base
         -------
         SDistClassifierCV
         """
-        made = cls(**saved.parameters)
-        made._validate_params()
+        made = estimator_of(cls, saved.parameters)
         model = saved.model
         if not isinstance(model, Blend):
-            raise ModelFileError("The file of a search must hold a blend of models.")
+            raise ModelFileError(f"The file of a {cls.__name__} must hold a blend of models.")
         made.model_ = model
         made.classes_, made.class_count_ = model.classes, model.best.class_count
         restore_features(made, saved)
-        made._parameters = [
-            SDistClassifier(**part).get_params(deep=False) for part in saved.more["parts"]
-        ]
-        made.best_score_, made.best_params_ = saved.more["best_score"], saved.more["best_params"]
-        made.n_splits_ = saved.more["n_splits"]
+        parts = saved.records("parts", len(model.models))
+        estimators = [estimator_of(SDistClassifier, part) for part in parts]
+        made._parameters = [estimator.get_params(deep=False) for estimator in estimators]
+        made.best_score_, made.best_params_ = (
+            saved.number("best_score"),
+            saved.record("best_params"),
+        )
+        made.n_splits_ = saved.integer("n_splits", 1)
         return made
 
 

@@ -1,7 +1,14 @@
 """What comes through the door: tables, labels, weights and missing values, checked once."""
 
 from .imputation import Imputation, indicator_name
-from .labels import check_classes, check_labels, is_missing, present_labels, refuse_missing_labels
+from .labels import (
+    check_classes,
+    check_labels,
+    class_codes,
+    is_missing,
+    present_labels,
+    refuse_missing_labels,
+)
 from .names import listed
 from .tables import (
     check_table,
@@ -20,6 +27,7 @@ __all__ = [
     "check_table",
     "check_training",
     "check_weights",
+    "class_codes",
     "column_names",
     "complain_of_columns",
     "indicator_name",

@@ -74,3 +74,30 @@ def check_classes(
             "every class needs at least 2 rows."
         )
     return classes, codes
+
+
+def class_codes(y: Any, classes: npt.NDArray[Any], n_rows: int) -> Index:
+    """The number of every label's class.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+        Labels, each one of the classes.
+    classes : ndarray
+        The classes of a fitted model.
+    n_rows : int
+        The number of rows that have these labels.
+
+    Returns
+    -------
+    ndarray of int of shape (n_rows,)
+    """
+    labels = column_or_1d(y)
+    if len(labels) != n_rows:
+        raise ValueError(f"X has {n_rows} rows, but y has {len(labels)}.")
+    known = {label: code for code, label in enumerate(classes.tolist())}
+    codes = [known.get(label, -1) for label in labels.tolist()]
+    if -1 in codes:
+        strange = labels.tolist()[codes.index(-1)]
+        raise ValueError(f"y has the class {strange!r}, which the model does not know.")
+    return np.array(codes, dtype=np.intp)

@@ -119,7 +119,7 @@ class RowExplanation:
         return result
 
     def reasons(self, against: Any = None) -> list[tuple[str, float]]:
-        """How much each term adds to the distance to another class, compared with the predicted one.
+        """How much more each term adds to the distance to another class than to the predicted one.
 
         Parameters
         ----------
@@ -285,8 +285,8 @@ class _Explainer:
 
     def _value(self, x: Float, j: int) -> float:
         """The value of a variable. A missing value counts as the median that fills its column."""
-        filled = np.isnan(x[j]) and self.metric.imputation is not None
-        return float(self.metric.imputation.fill[j] if filled else x[j])
+        imputation = self.metric.imputation
+        return float(x[j] if imputation is None or not np.isnan(x[j]) else imputation.fill[j])
 
     def _way(self, x: Float, label: Any, near: Index) -> float | None:
         """The smallest share of the way to a training row at which the prediction changes.

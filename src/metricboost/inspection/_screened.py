@@ -64,7 +64,7 @@ class ScreenedPairs(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.classifier_tags = ClassifierTags(multi_class=True)
         return tags
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any) -> ScreenedPairs:
         """Find the products. If none stands out from the noise, the one with the best score stays.
 

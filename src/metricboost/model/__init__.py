@@ -5,7 +5,7 @@
 and ``Calibration`` evidence into probabilities.
 """
 
-from .averaging import Plain, assembled, averaged
+from .averaging import Plain, assembled, averaged, ordered_by_weight
 from .calibration import Calibration, calibrate
 from .history import FoldFit, History
 from .metric import MetricTerm, SparseMetric, Term
@@ -32,4 +32,5 @@ __all__ = [
     "averaged",
     "best_step",
     "calibrate",
+    "ordered_by_weight",
 ]

@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
+from .._rounding import to_twelve_digits
 from .._typing import Float, Index
 from .metric import SparseMetric, Term
 from .path import Factor
@@ -105,4 +106,19 @@ def assembled(
     return SparseMetric(
         own, components, constants.center, constants.scale, moments[:, 0], moments[:, 1],
         diagonal=diagonal, clip=constants.clip,
+    )  # fmt: skip
+
+
+def ordered_by_weight(metric: SparseMetric) -> SparseMetric:
+    """The same metric with the heaviest term first.
+
+    Terms of equal weight keep their order: the last digits, which depend on the machine, are left
+    out of the comparison.
+    """
+    weights = to_twelve_digits(np.array([term.weight for term in metric.terms]))
+    order = np.argsort(-weights, kind="stable")
+    return metric.replaced(
+        columns=[metric.columns[t] for t in order], components=metric.components[:, order],
+        term_center=metric.term_center[order], term_scale=metric.term_scale[order],
+        diagonal=metric.diagonal[order],
     )  # fmt: skip

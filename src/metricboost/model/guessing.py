@@ -7,7 +7,7 @@ TO_BEAT_GUESSING = 2.0
 
 
 def no_better_than_guessing(gain: float) -> bool:
-    """Whether a gain out of fold, in standard errors, is too small. An unknown gain (NaN) is not."""
+    """Whether a gain out of fold, in standard errors, is too small; an unknown one (NaN) is not."""
     return gain < TO_BEAT_GUESSING
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._typing import Float, Index
-from .averaging import Plain, assembled, averaged
+from .averaging import Plain, assembled, averaged, ordered_by_weight
 from .metric import SparseMetric, Term
 from .path import Path
 
@@ -88,7 +88,8 @@ class History:
             [self.terms[t] for t in index], matrix, self.moments[index],
             total / max(len(parts), 1), self.share, self.plain, like,
         )  # fmt: skip
-        return metric.replaced(feature_names=like.feature_names, imputation=like.imputation)
+        metric = metric.replaced(feature_names=like.feature_names, imputation=like.imputation)
+        return ordered_by_weight(metric)
 
     def metrics(self, like: SparseMetric) -> Iterator[SparseMetric]:
         """The metric after every step."""

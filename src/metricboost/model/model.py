@@ -7,8 +7,8 @@ already: finite numbers of the right width, with NaN only if the metric has an i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -113,6 +113,10 @@ class Model(Classifying):
     start_share: float
     stability: Float
     reading: Reading | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields. A pickle leaves out what was computed from them for predictions."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
     def best(self) -> Model:

@@ -35,6 +35,7 @@ MANIFEST = "manifest.json"
 #: The largest manifest. A manifest holds names and parameters, but no arrays.
 MOST_MANIFEST_BYTES = 2**24
 MOST_ARRAYS = 100_000
+MOST_DIMENSIONS = 2
 #: The highest compression ratio that Deflate can reach.
 MOST_RATIO = 1032
 DTYPES = {"<f8", "<i8", "|b1"}
@@ -58,10 +59,15 @@ def write(
     ----------
     path : str or path
     content : dict
-        Values for the manifest.
+        Values for the manifest, which JSON can hold.
     arrays : mapping of str to ndarray
+        The arrays by the names that the manifest gives them.
     """
     plain = {name: _plain(name, array) for name, array in arrays.items()}
+    if len(plain) >= MOST_ARRAYS:
+        raise ValueError(
+            f"This model has {len(plain)} arrays, but a model file holds fewer than {MOST_ARRAYS}."
+        )
     declared = {name: _declaration(array) for name, array in plain.items()}
     manifest = {"format": FORMAT, "version": VERSION, "arrays": declared, **content}
     text = json.dumps(manifest, allow_nan=False).encode()
@@ -84,8 +90,11 @@ def _plain(name: str, array: npt.ArrayLike) -> Array:
     """The array in one of the types that a file can hold."""
     result: Array = np.ascontiguousarray(array)
     kind = {"f": "<f8", "i": "<i8", "u": "<i8", "b": "|b1"}.get(result.dtype.kind)
-    if kind is None or not NAME.fullmatch(name):
-        raise ValueError(f"A model file cannot hold the array {name} of type {result.dtype}.")
+    if kind is None or result.ndim > MOST_DIMENSIONS or not NAME.fullmatch(name):
+        raise ValueError(
+            f"A model file cannot hold the array {name} of type {result.dtype} and shape "
+            f"{result.shape}."
+        )
     return result.astype(kind)
 
 
@@ -114,10 +123,15 @@ def read(path: str | os.PathLike[str], max_bytes: int) -> tuple[dict[str, Any], 
     max_bytes : int
         The most memory that the arrays may take.
 
+    Returns
+    -------
+    manifest : dict
+    arrays : dict of str to ndarray
+
     Raises
     ------
     ModelFileError
-        If the content is damaged or is no model file.
+        If the content is damaged, is no model file, or has another version of the format.
     OSError
         If the file cannot be opened.
     """
@@ -183,8 +197,7 @@ def _check_version(version: Any) -> None:
     if version < VERSION:
         raise ModelFileError(
             f"the file has version {version} of the format. An earlier version of metricboost "
-            "wrote it before the first release, and this one cannot read it: fit the model and "
-            "save it again."
+            f"wrote it, and this one reads only version {VERSION}: fit the model and save it again."
         )
     if version > VERSION:
         raise ModelFileError(
@@ -206,7 +219,7 @@ def _n_bytes(name: str, part: Any) -> int:
     shape = part.get("shape") if isinstance(part, dict) else None
     if (
         not isinstance(shape, list)
-        or len(shape) > 2
+        or len(shape) > MOST_DIMENSIONS
         or part.get("dtype") not in DTYPES
         or not isinstance(part.get("sha256"), str)
         or not all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in shape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,6 +18,8 @@ from .values import pack_values, unpack_values
 
 #: The most memory that the arrays of a file may take by default.
 MAX_BYTES = 2**32
+#: How deep estimators may be nested: a classifier of tables holds another classifier.
+MOST_PARTS = 2
 
 
 @dataclass(frozen=True)
@@ -34,8 +37,9 @@ class Saved:
     feature_names : list of str or None
         The names of the columns, if the table had names.
     n_features : int
+        The number of columns.
     more : mapping of str to object
-        What else the class needs.
+        Other values that the class needs.
     part : Saved or None
         The content of an estimator inside this one.
     """
@@ -47,6 +51,66 @@ class Saved:
     n_features: int = 0
     more: Mapping[str, Any] = field(default_factory=dict)
     part: Saved | None = None
+
+    def number(self, name: str) -> float:
+        """A finite number of ``more``.
+
+        Parameters
+        ----------
+        name : str
+        """
+        value = self.more.get(name)
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            raise ModelFileError(f"The {name} of the {self.kind} is not a number.")
+        if not math.isfinite(value):
+            raise ModelFileError(f"The {name} of the {self.kind} is not a finite number.")
+        return float(value)
+
+    def integer(self, name: str, least: int = 0) -> int:
+        """An integer of ``more``.
+
+        Parameters
+        ----------
+        name : str
+        least : int, default=0
+            The smallest integer that is allowed.
+        """
+        value = self.more.get(name)
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise ModelFileError(
+                f"The {name} of the {self.kind} is not an integer from {least} on."
+            )
+        return value
+
+    def record(self, name: str) -> dict[str, Any]:
+        """A dictionary of ``more`` whose keys are texts.
+
+        Parameters
+        ----------
+        name : str
+        """
+        return _checked_record(self.more.get(name), f"The {name} of the {self.kind}")
+
+    def records(self, name: str, length: int) -> list[dict[str, Any]]:
+        """A list of ``more`` of dictionaries whose keys are texts.
+
+        Parameters
+        ----------
+        name : str
+        length : int
+            The number of dictionaries.
+        """
+        values = self.more.get(name)
+        what = f"The {name} of the {self.kind}"
+        if not isinstance(values, list) or len(values) != length:
+            raise ModelFileError(f"{what} are not a list of {length} dictionaries.")
+        return [_checked_record(value, f"{what}[{i}]") for i, value in enumerate(values)]
+
+
+def _checked_record(value: Any, what: str) -> dict[str, Any]:
+    if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
+        raise ModelFileError(f"{what} is not a dictionary whose keys are texts.")
+    return value
 
 
 def write(saved: Saved, path: str | os.PathLike[str]) -> None:
@@ -83,46 +147,54 @@ def read(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Saved:
     """
     manifest, arrays = archive.read(path, max_bytes)
     try:
-        return _unpacked(Record(manifest.get("saved"), arrays, "saved"))
+        saved = _unpacked(Record(manifest.get("saved"), arrays, "saved"), 1)
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from None
     except archive.DAMAGE as error:
         raise ModelFileError(f"{path} does not hold a model: {error}.") from error
+    if arrays:
+        raise ModelFileError(f"{path}: no part of the model uses the array {min(arrays)}.")
+    return saved
 
 
 def _packed(saved: Saved, arrays: Arrays) -> dict[str, Any]:
     model, names = saved.model, saved.feature_names
-    part = None if saved.part is None else _packed(saved.part, arrays.below("part"))
-    is_metric = isinstance(model, SparseMetric)
+    metric = model if isinstance(model, SparseMetric) else None
+    fitted = model if isinstance(model, Model | Blend) else None
     return {
         "kind": saved.kind,
         "parameters": pack_values(saved.parameters, arrays.below("parameters")),
-        "metric": pack_metric(model, arrays.below("metric")) if is_metric else None,
-        "model": (
-            None if model is None or is_metric else pack_model(model, names, arrays.below("model"))
-        ),
+        "metric": None if metric is None else pack_metric(metric, arrays.below("metric")),
+        "model": None if fitted is None else pack_model(fitted, names, arrays.below("model")),
         "feature_names": names,
         "n_features": int(saved.n_features),
         "more": pack_values(saved.more, arrays.below("more")),
-        "part": part,
+        "part": None if saved.part is None else _packed(saved.part, arrays.below("part")),
     }
 
 
-def _unpacked(record: Record) -> Saved:
+def _unpacked(record: Record, depth: int) -> Saved:
     n_features = record.integer("n_features")
     names = record.texts("feature_names", n_features) if record.has("feature_names") else None
-    model: SparseMetric | Model | Blend | None = None
-    if record.has("metric"):
-        model = unpack_metric(record.record("metric"))
-    elif record.has("model"):
-        model = unpack_model(record.record("model"), names, n_features)
     part = record.optional_record("part")
+    if part is not None and depth == MOST_PARTS:
+        record.fail("part", f"is nested more than {MOST_PARTS - 1} levels deep")
     return Saved(
         kind=record.text("kind"),
         parameters=unpack_values(record.record("parameters")),
-        model=model,
+        model=_unpacked_model(record, names, n_features),
         feature_names=names,
         n_features=n_features,
         more=unpack_values(record.record("more")),
-        part=None if part is None else _unpacked(part),
+        part=None if part is None else _unpacked(part, depth + 1),
     )
+
+
+def _unpacked_model(
+    record: Record, names: list[str] | None, n_features: int
+) -> SparseMetric | Model | Blend | None:
+    if record.has("metric"):
+        return unpack_metric(record.record("metric"))
+    if record.has("model"):
+        return unpack_model(record.record("model"), names, n_features)
+    return None

@@ -11,10 +11,12 @@ from ..inputs import Imputation
 from ..model import SparseMetric, Term
 from .records import Arrays, Record
 
-#: Bounds for what is read. No fit comes near them, and beyond them a small file takes long to load.
+#: The most columns of a table, and the most factors of all terms of a metric. No fit comes near
+#: these numbers, and a small file that exceeds them would take long to load.
 MOST_COLUMNS = 2**24
 MOST_FACTORS = 2**22
-MOST_DEGREE = 64
+#: The highest degree of a term: the largest value that ``max_degree`` of the estimators may have.
+MOST_DEGREE = 1000
 
 
 def pack_metric(
@@ -32,7 +34,7 @@ def pack_metric(
         because there may be 100,000 of them.
     """
     named = known_names is None or list(known_names) != metric.feature_names
-    optional = {"stability": metric.stability}
+    stability = {} if metric.stability is None else {"stability": metric.stability}
     # A clip at infinity clips nothing.
     clip = metric.clip if metric.clip is not None and np.isfinite(metric.clip) else None
     return {
@@ -40,8 +42,8 @@ def pack_metric(
         **arrays.add_all(
             components=metric.components, center=metric.center, scale=metric.scale,
             term_center=metric.term_center, term_scale=metric.term_scale, diagonal=metric.diagonal,
+            **stability,
         ),
-        **arrays.add_all(**{name: part for name, part in optional.items() if part is not None}),
         "feature_names": metric.feature_names if named else None,
         "imputation": _pack_imputation(metric.imputation, arrays.below("imputation")),
         "gamma": metric.gamma,
@@ -50,7 +52,14 @@ def pack_metric(
 
 
 def unpack_metric(record: Record, known_names: Sequence[str] | None = None) -> SparseMetric:
-    """A metric from a record. ``known_names`` are for a metric without names of its own."""
+    """A metric from a record.
+
+    Parameters
+    ----------
+    record : Record
+    known_names : sequence of str, optional
+        The names of the columns if the record has none. Without them they are x0, x1, ...
+    """
     center = record.numbers("center", None)
     if len(center) > MOST_COLUMNS:
         record.fail("center", f"has more than {MOST_COLUMNS} columns")
@@ -69,7 +78,7 @@ def unpack_metric(record: Record, known_names: Sequence[str] | None = None) -> S
         record.numbers("term_center", n_terms),
         record.positive("term_scale", n_terms),
         names,
-        record.numbers("diagonal", n_terms),
+        record.numbers_from(0.0, "diagonal", n_terms),
         imputation,
         record.optional_number("gamma"),
         record.optional_number("clip"),
@@ -95,7 +104,14 @@ def _unpack_imputation(record: Record | None) -> Imputation | None:
 
 
 def pack_terms(terms: Sequence[Term], arrays: Arrays) -> dict[str, str]:
-    """Terms as a record: their degrees, and the columns of all of them in a row."""
+    """Terms as a record: their degrees, and the columns of all terms one after the other.
+
+    Parameters
+    ----------
+    terms : sequence of tuple of int
+    arrays : Arrays
+        Receives the arrays of the terms.
+    """
     return arrays.add_all(
         degrees=np.array([len(term) for term in terms], dtype=np.int64),
         factors=np.array([j for term in terms for j in term], dtype=np.int64),
@@ -103,13 +119,19 @@ def pack_terms(terms: Sequence[Term], arrays: Arrays) -> dict[str, str]:
 
 
 def unpack_terms(record: Record, n_columns: int) -> list[Term]:
-    """Terms from a record."""
-    degrees = record.integers("degrees", None)
+    """Terms from a record.
+
+    Parameters
+    ----------
+    record : Record
+    n_columns : int
+        The columns of every term are below this number.
+    """
+    degrees = record.integers("degrees", None, least=1, below=MOST_DEGREE + 1)
     factors = record.integers("factors", None, below=n_columns)
-    if len(factors) > MOST_FACTORS or (degrees > MOST_DEGREE).any():
-        record.fail("degrees", "are larger than those of a metric")
-    # Every degree is at most the sum that they must have, because a sum of huge ones could wrap.
-    if (degrees < 1).any() or (degrees > len(factors)).any() or degrees.sum() != len(factors):
+    if len(factors) > MOST_FACTORS:
+        record.fail("factors", f"has more than {MOST_FACTORS} entries")
+    if degrees.sum() != len(factors):
         record.fail("degrees", "do not add up to the number of factors")
     ends = np.cumsum(degrees)
     return [tuple(int(j) for j in factors[end - d : end]) for d, end in zip(degrees, ends)]

@@ -16,9 +16,7 @@ from .records import Arrays, Record
 from .values import pack_labels, unpack_labels
 
 
-def pack_model(
-    model: Model | Blend, names: Sequence[str] | None, arrays: Arrays
-) -> dict[str, Any]:
+def pack_model(model: Model | Blend, names: Sequence[str] | None, arrays: Arrays) -> dict[str, Any]:
     """A model, or a blend of models with the same classes and training rows, as a record.
 
     Parameters
@@ -27,6 +25,7 @@ def pack_model(
     names : sequence of str or None
         Names of the columns that the file has elsewhere.
     arrays : Arrays
+        Receives the arrays of the model.
     """
     best, models = model.best, model.models if isinstance(model, Blend) else (model,)
     rows = best.reading.rows if best.reading is not None else None
@@ -62,9 +61,12 @@ def unpack_model(record: Record, names: Sequence[str] | None, n_features: int) -
         if model.metric.n_features != n_features:
             part.fail("metric", f"is not a metric of {n_features} columns")
         models.append(model)
-    if not models or (len(models) > 1 and not record.flag("blend")):
+    blend = record.flag("blend")
+    if not models or (len(models) > 1 and not blend):
         record.fail("models", f"has {len(models)} models")
-    return Blend(tuple(models)) if record.flag("blend") else models[0]
+    if blend and any(model.reading is None for model in models):
+        record.fail("models", "has a model without a readout")
+    return Blend(tuple(models)) if blend else models[0]
 
 
 def _pack_one(model: Model, names: Sequence[str] | None, arrays: Arrays) -> dict[str, Any]:
@@ -89,19 +91,28 @@ def _unpack_one(
     history = _unpack_history(record.record("history"), metric)
     reading = record.optional_record("reading")
     if reading is not None and rows is not None:
-        used = {j for term in (*metric.columns, *history.terms) for j in term}
-        used.update(int(j) for j in history.plain.columns)
-        if not used <= set(rows.columns.tolist()):
-            record.fail("metric", "has columns that the training rows lack")
+        _check_columns(record, metric, history, rows)
     return Model(
         metric=metric,
         classes=classes,
         class_count=counts,
         history=history,
         start_share=record.number("start_share", 0.0, 1.0),
-        stability=record.numbers("stability", metric.n_features),
+        stability=record.numbers_between(0.0, 1.0, "stability", metric.n_features),
         reading=None if reading is None else unpack_reading(reading, len(classes), rows),
     )
+
+
+def _check_columns(
+    record: Record, metric: SparseMetric, history: History, rows: TrainingRows
+) -> None:
+    """Refuse training rows that are not in the columns of a metric, or that lack one of them."""
+    if (rows.columns >= len(metric.center)).any():
+        record.fail("metric", "lacks some of the columns of the training rows")
+    used = {j for term in (*metric.columns, *history.terms) for j in term}
+    used.update(int(j) for j in history.plain.columns)
+    if not used <= set(rows.columns.tolist()):
+        record.fail("metric", "has columns that the training rows lack")
 
 
 def _pack_rows(rows: TrainingRows, arrays: Arrays) -> dict[str, str]:
@@ -141,17 +152,16 @@ def _unpack_history(record: Record, metric: SparseMetric) -> History:
     terms = unpack_terms(record.record("terms"), n_columns)
     moments = record.numbers("moments", len(terms), 2)
     if not (moments[:, 1] > 0).all():
-        record.fail("moments", "have deviations that are not positive")
+        record.fail("moments", "has deviations that are not positive")
     fits = tuple(_unpack_fit(fit, terms, n_columns) for fit in record.records("fits"))
     if not fits:
         record.fail("fits", "is empty")
-    plain = record.increasing("plain_columns", n_columns)
+    share = record.number("share", 0.0, 1.0)
+    plain = record.increasing("plain_columns", below=n_columns)
+    if share == 0 and len(plain):
+        record.fail("plain_columns", "has columns although the share is 0")
     return History(
-        fits,
-        terms,
-        moments,
-        record.number("share", 0.0, 1.0),
-        Plain(plain, record.optional_number("plain_variance", 0.0)),
+        fits, terms, moments, share, Plain(plain, record.optional_number("plain_variance", 0.0))
     )
 
 
@@ -168,7 +178,7 @@ def _pack_fit(fit: FoldFit, arrays: Arrays) -> dict[str, Any]:
 
 def _unpack_fit(record: Record, terms: Sequence[Term], n_columns: int) -> FoldFit:
     path = unpack_path(record.record("path"), len(terms))
-    columns = record.increasing("columns", n_columns)
+    columns = record.increasing("columns", below=n_columns)
     metric = unpack_metric(record.record("metric"))
     if metric.n_features != len(columns):
         record.fail("metric", f"is not a metric of {len(columns)} columns")

@@ -10,9 +10,19 @@ from ..model import Factor, Path, Step
 from .archive import Array
 from .records import Arrays, Record
 
+#: The most attempted steps of a path. Beyond this number an array of attempts could not hold them.
+MOST_ATTEMPTS = 2**62
+
 
 def pack_path(path: Path, arrays: Arrays) -> dict[str, Any]:
-    """A path as a record."""
+    """A path as a record.
+
+    Parameters
+    ----------
+    path : Path
+    arrays : Arrays
+        Receives the arrays of the path.
+    """
     steps = path.steps
     return {
         "start": pack_factor(path.start, arrays.below("start")),
@@ -36,16 +46,25 @@ def _joined(parts: list[Any], dtype: Any) -> Array:
 
 
 def unpack_path(record: Record, n_terms: int) -> Path:
-    """A path over at most ``n_terms`` terms from a record."""
-    attempts = record.integers("attempts", None)
+    """A path from a record.
+
+    Parameters
+    ----------
+    record : Record
+    n_terms : int
+        The terms of every step are below this number.
+    """
+    n_attempts = record.integer("n_attempts", 0, MOST_ATTEMPTS)
+    attempts = record.increasing("attempts", least=1, below=n_attempts + 1)
     n = len(attempts)
     weights, losses = record.numbers_from(0.0, "weights", n), record.numbers("losses", n)
     refreshed = record.flags("refreshed", n)
     counts = record.integers("n_terms", n), record.integers("n_candidates", n)
     sizes, support = record.integers("sizes", n), record.integers("support", None, below=n_terms)
     xi = record.numbers("xi", len(support))
+    # Every size is compared with the sum that all must have, because a sum of huge ones could wrap.
     if (sizes > len(support)).any() or sizes.sum() != len(support):
-        record.fail("sizes", "do not add up to the support")
+        record.fail("sizes", "do not add up to the length of the support")
     parts = [slice(end - size, end) for size, end in zip(sizes, np.cumsum(sizes))]
     steps = [
         Step(
@@ -55,16 +74,29 @@ def unpack_path(record: Record, n_terms: int) -> Path:
         )
         for m in range(n)
     ]  # fmt: skip
-    start = unpack_factor(record.record("start"), n_terms)
-    return Path(start, steps, record.integer("n_attempts"))
+    return Path(unpack_factor(record.record("start"), n_terms), steps, n_attempts)
 
 
 def pack_factor(factor: Factor, arrays: Arrays) -> dict[str, str]:
-    """A factor as a record."""
+    """A factor as a record.
+
+    Parameters
+    ----------
+    factor : Factor
+    arrays : Arrays
+        Receives the arrays of the factor.
+    """
     return arrays.add_all(index=factor.index, matrix=factor.matrix)
 
 
 def unpack_factor(record: Record, n_terms: int) -> Factor:
-    """A factor over at most ``n_terms`` terms from a record."""
-    index = record.increasing("index", n_terms)
+    """A factor from a record.
+
+    Parameters
+    ----------
+    record : Record
+    n_terms : int
+        The terms of the factor are below this number.
+    """
+    index = record.increasing("index", below=n_terms)
     return Factor(index, record.numbers("matrix", len(index), None))

@@ -6,7 +6,8 @@ Reading asks for every value with the type and the range that the value must hav
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -18,6 +19,8 @@ from .archive import Array
 
 #: The types of arrays by what their entries are.
 KINDS = {"numbers": "<f8", "integers": "<i8", "flags": "|b1"}
+#: The largest number of type float.
+LARGEST = sys.float_info.max
 
 
 @dataclass
@@ -56,12 +59,15 @@ class Arrays:
 class Record:
     """An object of a manifest that is being read.
 
+    Every method that takes a ``key`` returns the value of that key. It raises a ``ModelFileError``
+    if the value is missing or is not what the method promises.
+
     Attributes
     ----------
     values : dict
     arrays : dict of str to ndarray
-        The arrays of the file that have not been used yet. No array is used twice, because a small
-        file could otherwise unfold into a large model.
+        The arrays of the file that have not been used yet. An array is used once only, because a
+        small file could otherwise describe a large model.
     where : str
         The place of the record in the manifest, for error messages.
     """
@@ -79,18 +85,26 @@ class Record:
         return self.values.get(key) is not None
 
     def fail(self, key: str, why: str) -> NoReturn:
-        """Raise an error about a value."""
+        """Raise a ``ModelFileError`` about a value.
+
+        Parameters
+        ----------
+        key : str
+        why : str
+            What is wrong with the value, such as "is empty".
+        """
         raise ModelFileError(f"{self.where}.{key} {why}.")
 
-    def text(self, key: str, among: tuple[str, ...] | None = None) -> str:
-        """A text; one of those in ``among``, if they are given."""
+    def text(self, key: str, among: Collection[str] | None = None) -> str:
+        """A text, which must be one of ``among`` if they are given."""
         value = self.values.get(key)
         if not isinstance(value, str) or (among is not None and value not in among):
-            self.fail(key, f"is {_short(value)}, not {'a text' if among is None else list(among)}")
+            wanted = "a text" if among is None else f"one of {', '.join(among)}"
+            self.fail(key, f"is {_short(value)}, not {wanted}")
         return value
 
     def texts(self, key: str, length: int) -> list[str]:
-        """A list of texts."""
+        """A list of texts of a given length."""
         value = self.values.get(key)
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             self.fail(key, "is not a list of texts")
@@ -115,22 +129,23 @@ class Record:
     def number(self, key: str, least: float = -math.inf, most: float = math.inf) -> float:
         """A finite number within a range."""
         value = self.values.get(key)
-        if not isinstance(value, int | float) or isinstance(value, bool):
-            self.fail(key, f"is {_short(value)}, not a number")
-        if not (math.isfinite(value) and least <= value <= most):
+        # JSON allows integers of any size. Those beyond LARGEST have no value of type float.
+        if (
+            not isinstance(value, int | float)
+            or isinstance(value, bool)
+            or not (-LARGEST <= value <= LARGEST and least <= value <= most)
+        ):
             self.fail(key, f"is {_short(value)}, not a finite number from {least} to {most}")
         return float(value)
 
     def optional_number(
         self, key: str, least: float = -math.inf, most: float = math.inf
     ) -> float | None:
-        """A finite number within a range, or None."""
+        """A finite number within a range, or None if the value is null."""
         return self.number(key, least, most) if self.has(key) else None
 
-    def number_or_nan(
-        self, key: str, least: float = -math.inf, most: float = math.inf
-    ) -> float:
-        """A finite number within a range, or NaN, which is null in a file."""
+    def number_or_nan(self, key: str, least: float = -math.inf, most: float = math.inf) -> float:
+        """A finite number within a range, or NaN if the value is null."""
         return self.number(key, least, most) if self.has(key) else math.nan
 
     def record(self, key: str) -> Record:
@@ -138,7 +153,7 @@ class Record:
         return Record(self.values.get(key), self.arrays, f"{self.where}.{key}")
 
     def optional_record(self, key: str) -> Record | None:
-        """A record inside this one, or None."""
+        """A record inside this one, or None if the value is null."""
         return self.record(key) if self.has(key) else None
 
     def records(self, key: str) -> list[Record]:
@@ -171,16 +186,27 @@ class Record:
             self.fail(key, "has values that are not positive")
         return array
 
-    def integers(self, key: str, *shape: int | None, below: int | None = None) -> Array:
-        """An array of integers from 0 on."""
+    def numbers_between(self, least: float, most: float, key: str, *shape: int | None) -> Array:
+        """An array of finite numbers within a range."""
+        array = self.numbers_from(least, key, *shape)
+        if (array > most).any():
+            self.fail(key, f"has values above {most}")
+        return array
+
+    def integers(
+        self, key: str, *shape: int | None, least: int | None = 0, below: int | None = None
+    ) -> Array:
+        """An array of integers. None as a bound stands for any value."""
         array = self._array(key, "integers", shape)
-        if array.size and (array.min() < 0 or (below is not None and array.max() >= below)):
-            self.fail(key, f"has values that are not from 0 to {below}")
+        if least is not None and (array < least).any():
+            self.fail(key, f"has values below {least}")
+        if below is not None and (array >= below).any():
+            self.fail(key, f"has values that are not below {below}")
         return array.astype(np.intp, copy=False)
 
-    def increasing(self, key: str, below: int | None = None) -> Array:
-        """An array of different integers from 0 on, in increasing order."""
-        index = self.integers(key, None, below=below)
+    def increasing(self, key: str, least: int = 0, below: int | None = None) -> Array:
+        """An array of different integers in increasing order."""
+        index = self.integers(key, None, least=least, below=below)
         if (np.diff(index) <= 0).any():
             self.fail(key, "is not in increasing order")
         return index
@@ -202,7 +228,15 @@ class Record:
         return array
 
     def made(self, make: Callable[..., Any], *parts: Any) -> Any:
-        """An object that checks its own parts; its complaint becomes a ``ModelFileError``."""
+        """An object that checks its own parts. Its errors become a ``ModelFileError``.
+
+        Parameters
+        ----------
+        make : callable
+            The class of the object.
+        *parts : object
+            The arguments of ``make``.
+        """
         try:
             return make(*parts)
         except (TypeError, ValueError) as error:

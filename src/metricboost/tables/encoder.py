@@ -96,7 +96,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             if not is_numeric(frame[name]):
                 evidence.add(name, texts_of(frame[name]))
         types = ColumnTypes(keep)
-        found = [types.column(frame[name], name, mark) for name, mark in evidence.marks(names).items()]
+        found = [
+            types.column(frame[name], name, mark) for name, mark in evidence.marks(names).items()
+        ]
         return self._set([column for column in found if column is not None], types.problems)
 
     @classmethod
@@ -128,7 +130,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.features_ = [name for column in columns for name in column.features]
         if not columns:
             raise TableError(
-                "No column is left to learn from: all columns were dropped or look like identifiers."
+                "No column is left to learn from: all columns were dropped or look like "
+                "identifiers."
             )
         duplicates = [name for name, count in Counter(self.features_).items() if count > 1]
         if duplicates:

@@ -50,7 +50,7 @@ def unknown_column(name: str, columns: Iterable[str]) -> str:
 
 def names_of(columns: str | Iterable[str]) -> tuple[str, ...]:
     """Names as a tuple; a single string is one name, not a sequence of letters."""
-    return (columns,) if isinstance(columns, str) else tuple(columns)
+    return (columns,) if isinstance(columns, str) else tuple(map(str, columns))
 
 
 def columns_named(names: Sequence[str]) -> str:
@@ -59,7 +59,7 @@ def columns_named(names: Sequence[str]) -> str:
 
 
 def as_frame(table: Any) -> Any:
-    """A table as a pandas DataFrame.
+    """A table as a pandas DataFrame. Names that are not texts, such as 0 and 1, become texts.
 
     Parameters
     ----------
@@ -67,13 +67,14 @@ def as_frame(table: Any) -> Any:
     """
     import pandas as pd
 
-    if isinstance(table, pd.DataFrame):
-        return table
-    made = table.to_pandas() if hasattr(table, "to_pandas") else None
-    if isinstance(made, pd.DataFrame):
-        return made
+    frame = table.to_pandas() if hasattr(table, "to_pandas") else table
+    if isinstance(frame, pd.DataFrame):
+        named = all(isinstance(name, str) for name in frame.columns)
+        return frame if named else frame.set_axis(map(str, frame.columns), axis=1)
     if isinstance(table, str | os.PathLike):
         advice = "read the file with metricboost.tables.read_table(path)"
     else:
         advice = "make a table with pandas.DataFrame(values, columns=names)"
-    raise TypeError(f"A pandas DataFrame is needed, but this is a {type(table).__name__}: {advice}.")
+    raise TypeError(
+        f"A pandas DataFrame is needed, but this is a {type(table).__name__}: {advice}."
+    )

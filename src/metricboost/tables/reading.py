@@ -1,4 +1,4 @@
-"""Reading CSV, Parquet, Arrow/Feather and npz files, whole or a chunk of rows at a time."""
+"""Reads CSV, Parquet, Arrow/Feather and npz files, whole or a chunk of rows at a time."""
 
 from __future__ import annotations
 
@@ -21,15 +21,18 @@ import numpy as np
 
 from ..errors import TableError
 
+#: The characters that may separate the values of a CSV file.
 DELIMITERS = ",;\t|"
-#: Text is looked at this far to find out how a file separates its values, or as far as its header
-#: reaches, up to the second.
-HEAD_BYTES, MOST_HEAD_BYTES = 2**16, 2**26
-#: Rows whose number of values is compared with that of the names.
+#: Bytes at the beginning of a CSV file that are examined for its delimiter and its names. A longer
+#: header is examined as a whole.
+HEAD_BYTES = 2**16
+#: The longest header. A file without a line end in this many bytes is refused.
+MOST_HEAD_BYTES = 2**26
+#: Rows in which the number of values is compared with the number of names.
 HEAD_ROWS = 50
-#: Rows of a chunk.
+#: Rows of a chunk by default.
 CHUNK = 10_000
-#: What readers raise on files that are not what their ending says.
+#: The errors that readers raise if the content of a file does not fit its ending.
 DAMAGE = (
     ValueError, KeyError, TypeError, zipfile.BadZipFile, csv.Error, EOFError, zlib.error,
     gzip.BadGzipFile,
@@ -37,14 +40,14 @@ DAMAGE = (
 
 
 def read_table(path: str | os.PathLike[str]) -> Any:
-    """A file as a DataFrame.
+    """Read a file as a DataFrame.
 
     Parameters
     ----------
     path : str or path
         A CSV (``.csv``, ``.tsv``, ``.txt``, also gzipped), Parquet, Arrow/Feather or npz file. An
-        npz has the arrays ``X`` and, where there are labels, ``y``; ``columns`` may name the
-        columns.
+        npz file holds the array ``X``, may hold labels ``y``, and may hold the names of the columns
+        as ``columns``.
 
     Returns
     -------
@@ -60,9 +63,20 @@ def read_table(path: str | os.PathLike[str]) -> Any:
 
 
 def read_chunks(path: str | os.PathLike[str], rows: int | None = CHUNK) -> Iterator[Any]:
-    """A file as DataFrames of so many rows, one after the other; None reads it whole.
+    """Read a file as DataFrames, a chunk of rows at a time.
 
-    Memory is that of a chunk for CSV, Parquet and Arrow files; an npz is always read whole.
+    Only one chunk of a CSV, Parquet or Arrow file is in memory. An npz file is always read whole.
+
+    Parameters
+    ----------
+    path : str or path
+        As in :func:`read_table`.
+    rows : int or None, default=10,000
+        The number of rows of a chunk. None reads the file as one chunk.
+
+    Yields
+    ------
+    pandas.DataFrame
     """
     path = Path(path)
     kind = _kind(path)
@@ -74,7 +88,7 @@ def read_chunks(path: str | os.PathLike[str], rows: int | None = CHUNK) -> Itera
     except TableError:
         raise
     except UnicodeDecodeError as error:
-        raise TableError(f"{path} is not UTF-8 text ({error}): save it as UTF-8.") from error
+        raise TableError(f"{path} is not UTF-8 text ({error}). Save it as UTF-8 text.") from error
     except DAMAGE as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise TableError(f"{path} cannot be read as {kind}: {reason}") from error
@@ -86,26 +100,29 @@ def _kind(path: Path) -> str:
         if name.endswith(endings):
             return kind
     known = ", ".join(ending for endings in ENDINGS.values() for ending in endings)
-    raise TableError(f"{path} has an ending that is not known; known are {known}.")
+    raise TableError(f"{path} has an unknown ending. The known endings are {known}.")
 
 
 def _checked(frame: Any, path: Path) -> Any:
     frame.columns = [str(name).strip() for name in frame.columns]
-    _refuse_twins(list(frame.columns), path)
+    _refuse_duplicates(list(frame.columns), path)
     return frame
 
 
-def _refuse_twins(names: list[str], path: Path) -> None:
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise TableError(f"{path} has two columns called {twice[0]!r}: rename one of them.")
+def _refuse_duplicates(names: list[str], path: Path) -> None:
+    duplicates = [name for name, count in Counter(names).items() if count > 1]
+    if duplicates:
+        raise TableError(f"{path} has two columns named {duplicates[0]!r}. Rename one of them.")
 
 
 def _csv(path: Path, rows: int | None) -> Iterator[Any]:
-    """Everything as text: what a column is must not depend on the rows that were read with it."""
+    """A CSV file with all values as texts.
+
+    The encoder decides what a column is. Otherwise the type of a column would depend on the chunk.
+    """
     import pandas as pd
 
-    head = _head(path)
+    head = head_of(path)
     delimiter = _delimiter(head)
     _check_header(head, delimiter, path)
     options: dict[str, Any] = {
@@ -120,20 +137,20 @@ def _csv(path: Path, rows: int | None) -> Iterator[Any]:
 
 
 def _check_header(head: str, delimiter: str, path: Path) -> None:
-    """No two columns of a name, and no more values in the first rows than there are names."""
+    """Refuse duplicate names, and rows near the beginning that have more values than names."""
     rows = list(_first_rows(head, delimiter))
     names = [name.strip() for name in rows[0]]
-    _refuse_twins(names, path)  # pandas would rename one silently
-    for row in rows[1:-1]:  # the last line may be cut
+    _refuse_duplicates(names, path)  # pandas would rename one of them
+    for row in rows[1:-1]:  # the last row may be cut off
         if any(value.strip() for value in row[len(names) :]):
             raise TableError(
-                f"{path} cannot be read as CSV: a row has {len(row)} values, the header "
+                f"{path} cannot be read as CSV: a row has {len(row)} values, but the header has "
                 f"{len(names)} names."
             )
 
 
 def _first_rows(head: str, delimiter: str) -> Iterator[list[str]]:
-    """The header and some rows; as far as the csv module goes, which takes no very long values."""
+    """The header and some rows, up to the first value that is too long for the csv module."""
     rows = _records(io.StringIO(head, newline=""), delimiter)
     yield next(rows)
     with suppress(csv.Error):
@@ -141,17 +158,24 @@ def _first_rows(head: str, delimiter: str) -> Iterator[list[str]]:
 
 
 def _records(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
-    """Those of a CSV file that are not blank."""
+    """The rows of a CSV file that are not blank."""
     reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
     return (row for row in reader if len(row) > 1 or "".join(row).strip())
 
 
-def _head(path: Path) -> str:
-    """The beginning of a file: the whole header, however long, and some rows."""
+def head_of(path: Path, most_bytes: int = MOST_HEAD_BYTES) -> str:
+    """The beginning of a CSV file: the whole header and some rows.
+
+    Parameters
+    ----------
+    path : Path
+    most_bytes : int
+        The longest header. A file without a line end in this many bytes is refused.
+    """
     opened: Callable[..., Any] = gzip.open if path.suffix == ".gz" else open
     with opened(path, "rb") as stream:
         text: bytes = stream.read(HEAD_BYTES)
-        while not _has_header(text, path) and (more := stream.read(len(text))):
+        while not _has_header(text, path, most_bytes) and (more := stream.read(len(text))):
             text += more
     head = _decoded(text)
     if not head.strip():
@@ -160,32 +184,38 @@ def _head(path: Path) -> str:
 
 
 def _decoded(text: bytes) -> str:
-    """A character that is cut at the end is left out."""
+    """UTF-8 text, without a character that is cut off at the end."""
     return codecs.getincrementaldecoder("utf-8-sig")().decode(text)
 
 
-def _has_header(text: bytes, path: Path) -> bool:
-    """Whether a header ends before the text does."""
+def _has_header(text: bytes, path: Path, most_bytes: int) -> bool:
+    """Whether the text holds the whole header."""
     if b"\0" in text:
-        raise TableError(f"{path} is not a text file, so no CSV.")
+        raise TableError(
+            f"{path} contains null bytes, so it is not UTF-8 text. Save it as UTF-8 text, or give "
+            "it the ending of its format."
+        )
     head = _decoded(text)
     lines = io.StringIO(head, newline="")
     try:
         named = next(_records(lines, _delimiter(head)), None) is not None
     except csv.Error as error:
         raise TableError(
-            f"{path} has a header that cannot be read ({error}): is a quote not closed, or do "
-            f"other characters than {' '.join(map(repr, DELIMITERS))} part its names?"
+            f"The header of {path} cannot be read ({error}). Check that every quote is closed, and "
+            f"that one of {' '.join(map(repr, DELIMITERS))} separates the names."
         ) from error
     if not named or lines.tell() >= len(head):
-        if len(text) < MOST_HEAD_BYTES:
+        if len(text) < most_bytes:
             return False
-        raise TableError(f"{path} has no header in its first {len(text) >> 20} MiB: is it CSV?")
+        raise TableError(
+            f"The header of {path} does not end in the first {len(text) / 2**20:.3g} MiB. Check "
+            "that it is a CSV file and that every quote is closed."
+        )
     return True
 
 
 def _delimiter(head: str) -> str:
-    """What divides the first line most, outside quotes."""
+    """The delimiter that is most frequent in the first line, outside quotes."""
     bare = io.StringIO(re.sub(r'"[^"]*"', "", head), newline="")
     first = next((line for line in bare if line.strip(" \r\n")), "")
     best = max(DELIMITERS, key=first.count)
@@ -228,19 +258,19 @@ def _npz(path: Path, rows: int | None) -> Iterator[Any]:
     with np.load(path, allow_pickle=False) as file:
         arrays = {name: _plain(file, name, path) for name in ("X", "y", "columns") if name in file}
         if "X" not in arrays or arrays["X"].ndim != 2:
-            raise TableError(f"{path} has no two-dimensional array X.")
+            raise TableError(f"{path} has no two-dimensional array named X.")
         X = arrays["X"]
         names = arrays["columns"] if "columns" in arrays else [f"x{j}" for j in range(X.shape[1])]
         frame = pd.DataFrame(X, columns=[str(name) for name in names])
         if "y" in arrays:
-            _refuse_twins([*frame.columns, "y"], path)
+            _refuse_duplicates([*frame.columns, "y"], path)
             frame["y"] = arrays["y"]
     for start in range(0, len(frame), rows or max(len(frame), 1)):
         yield frame.iloc[start : start + (rows or len(frame))].reset_index(drop=True)
 
 
 def _plain(file: Any, name: str, path: Path) -> Any:
-    """An array of an npz; objects would have to be unpickled, which may run anything."""
+    """An array of an npz file. Arrays of objects are refused: unpickling them could run code."""
     try:
         return file[name]
     except ValueError as error:
@@ -248,7 +278,8 @@ def _plain(file: Any, name: str, path: Path) -> Any:
             raise
         kind = "float" if name == "X" else "str"
         raise TableError(
-            f"{path} has an array {name} of objects, which is not read: save {name}.astype({kind})."
+            f"The array {name} of {path} holds Python objects, and reading them could run code. "
+            f"Save {name}.astype({kind}) instead."
         ) from error
 
 

@@ -12,8 +12,9 @@ from sklearn.utils.validation import column_or_1d
 
 from .._typing import Index
 from ..errors import TableError
+from .columns import Problem
 from .decimals import EXACT
-from .names import as_frame, unknown_column
+from .names import unknown_column
 
 #: A numeric target with more different values than both of these (a number, and a share of the
 #: rows) is refused, because it calls for regression.
@@ -84,6 +85,24 @@ def has_label(values: Any) -> npt.NDArray[np.bool_]:
     return known
 
 
+def target_problems(known: npt.NDArray[np.bool_], target: str | None) -> list[Problem]:
+    """The problem of rows without a label, if there are any.
+
+    Parameters
+    ----------
+    known : ndarray of bool
+        Which rows have a label.
+    target : str or None
+        The name of the target. Labels without a name are called "y".
+    """
+    missing = int((~known).sum())
+    if not missing:
+        return []
+    rows = "1 row. This row was" if missing == 1 else f"{missing} rows. These rows were"
+    message = f"has no label in {rows} left out."
+    return [Problem("target", "y" if target is None else target, message)]
+
+
 def labels_of(values: Any, target: str | None) -> npt.NDArray[Any]:
     """The labels of a target column without missing values: texts, integers or booleans.
 
@@ -98,6 +117,7 @@ def labels_of(values: Any, target: str | None) -> npt.NDArray[Any]:
     name = "The target" if target is None else f"The target {target!r}"
     if not len(values):
         raise TableError(f"{name} is empty in every row. Check that it is the right column.")
+    labels: npt.NDArray[Any]
     if pd.api.types.is_bool_dtype(values):
         labels = values.to_numpy(dtype=bool)
     else:
@@ -107,14 +127,30 @@ def labels_of(values: Any, target: str | None) -> npt.NDArray[Any]:
     return labels
 
 
-def _numbers_or_texts(values: Any, name: str) -> npt.NDArray[Any]:
+def labels_as_given(values: Any, target: str | None) -> npt.NDArray[Any]:
+    """The labels that were given as an array. Unlike those of a column, texts stay texts.
+
+    Predictions can then be compared with the labels, as scorers do.
+
+    Parameters
+    ----------
+    values : pandas.Series
+        Without missing values.
+    target : str or None
+        The name of the target, for messages.
+    """
+    labels = labels_of(values, target)
+    texts = values.tolist()
+    return np.array(texts) if all(isinstance(text, str) for text in texts) else labels
+
+
+def _numbers_or_texts(values: Any, name: str) -> Any:
     import pandas as pd
 
     texts = values.astype(object).map(lambda value: str(value).strip())
-    if texts.str.fullmatch(r"0\d+").any():  # codes such as 007
-        return texts.to_numpy(dtype=str)
     numbers = pd.to_numeric(texts, errors="coerce")
-    if numbers.isna().any():
+    codes = bool(texts.str.fullmatch(r"0\d+").any())  # such as 007
+    if codes or numbers.isna().any():
         return texts.to_numpy(dtype=str)
     distinct = numbers.nunique()
     most = max(MOST_CLASSES, MOST_CLASSES_SHARE * len(values))

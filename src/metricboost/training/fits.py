@@ -25,13 +25,21 @@ from functools import cached_property
 import numpy as np
 
 from .._blocks import is_sparse
-from .._rounding import to_twelve_digits
 from .._typing import Data, Float, Index
 from ..boosting.scaling import Scaling
 from ..boosting.terms import Candidates
 from ..engines import Engine
 from ..inputs import Imputation
-from ..model import Factor, Plain, SparseMetric, Term, assembled, averaged, best_step
+from ..model import (
+    Factor,
+    Plain,
+    SparseMetric,
+    Term,
+    assembled,
+    averaged,
+    best_step,
+    ordered_by_weight,
+)
 from .learn import Learned
 from .pruning import heaviest, keep_only
 
@@ -164,16 +172,10 @@ class CrossFit:
         ]
         whole = _heaviest(Factor(*averaged(unit)), terms, most)
         learned = replace(self.fits[0], terms=terms, moments=moments, scaling=self.scaling)
-        metric = _assembled(learned, whole, self.X, variant.share)
-        # Equal weights differ in their last digits: the order must not depend on the machine.
-        weights = to_twelve_digits(np.array([term.weight for term in metric.terms]))
-        by_weight = np.argsort(-weights, kind="stable")
-        columns = [metric.columns[t] for t in by_weight]
+        metric = ordered_by_weight(_assembled(learned, whole, self.X, variant.share))
         return metric.replaced(
-            columns=columns, components=metric.components[:, by_weight],
-            term_center=metric.term_center[by_weight], term_scale=metric.term_scale[by_weight],
-            feature_names=names, diagonal=metric.diagonal[by_weight], imputation=imputation,
-            gamma=metric.median_gamma(self.X), stability=self._stability(columns, variant),
+            feature_names=names, imputation=imputation, gamma=metric.median_gamma(self.X),
+            stability=self._stability(metric.columns, variant),
         )  # fmt: skip
 
     def _agreed(self, variant: Variant) -> list[tuple[Learned, Factor]]:
@@ -201,7 +203,7 @@ class CrossFit:
         used = sorted({column for term in terms for column in term})
         inside = {column: i for i, column in enumerate(used)}
         own_columns = replace(self.scaling, kept=np.array(used, dtype=np.intp))
-        candidates = Candidates(self.engine.rows(own_columns.transposed(self.X)), degree)
+        candidates = Candidates(self.engine.table(own_columns.transposed(self.X)), degree)
         own = [tuple(inside[column] for column in term) for term in terms]
         candidates.add(own)
         moments = candidates.moments(np.array([candidates.number(t) for t in own], dtype=np.intp))
@@ -263,7 +265,7 @@ def total_variance(metric: SparseMetric, X: Data) -> float:
 
 
 def variances(metric: SparseMetric, X: Data) -> Float:
-    """The variance of every column of the embedding of rows, which need not be in memory at once."""
+    """The variance of every column of the embedding; the rows are embedded piece by piece."""
     X = X.tocsr() if is_sparse(X) else X
     counts, means, squares = [], [], []
     for start in range(0, X.shape[0], EMBEDDED_ROWS):

@@ -15,6 +15,7 @@ from .choosing import Candidate, candidates, chosen, plain_score, variants, with
 from .finishing import finished, reading_of, rows_of
 from .fits import CrossFit, Variant
 from .folds import cross_fit
+from .limits import refuse_far_rows
 from .options import LearningOptions
 from .pool import Pool
 from .progress import ProgressLine
@@ -88,6 +89,7 @@ def fit_model(
     options, choices, run
     """
     crossfit = _learned(pool, options, choices, run)
+    refuse_far_rows(crossfit, options.max_degree, names)
     tried = choices.variants(len(crossfit.fits))
     starts_plain = isinstance(options.init, str) and options.init == "identity"
     if choices.readouts is None and len(tried) == 1:

@@ -13,8 +13,8 @@ from .._processes import run_fits
 from .._threads import one_blas_thread
 from .._typing import Data, Float, Index
 from ..boosting.loop import Watch
-from .checkpoints import Checkpoints
 from ..engines import Engine
+from .checkpoints import Checkpoints
 from .fits import CrossFit, Fold
 from .learn import Known, Learned, learn, table_scaling
 from .options import LearningOptions

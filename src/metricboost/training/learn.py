@@ -14,10 +14,10 @@ from ..boosting.scaling import Scaling, informed
 from ..boosting.screening import BUDGET, MARGIN, MARGIN_BEFORE_GATE, Screening, screen_pairs
 from ..boosting.start import start_factor, start_scaling
 from ..boosting.terms import Candidates
-from .checkpoints import Checkpoints, FitFile
 from ..engines import Engine
 from ..model import Factor, Path, SparseMetric, Step, Term, best_step
 from ..sources import draw_among, least_sample
+from .checkpoints import Checkpoints, FitFile
 from .options import LearningOptions
 from .pruning import harms, heaviest, keep_only, recurring
 
@@ -90,7 +90,7 @@ def learn(
     if not len(scaling.kept):
         raise ValueError("All columns are constant: there is nothing to learn a distance from.")
     Xt = scaling.transposed(X, rows)
-    table = engine.rows(Xt, len(scaling.plain))
+    table = engine.table(Xt, len(scaling.plain))
     candidates = Candidates(table, options.max_degree, options.max_candidates, Levels(Xt))
     start = start_factor(candidates, scaling, options.init)
     screening = None

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from .._typing import Float, Index
-from ..engines import Engine, NeighborLists
 from ..boosting.classes import members
+from ..engines import Engine, NeighborLists
 
 #: Numbers of neighbours to choose from by the leave-one-out error.
 NEIGHBOR_CHOICES = (3, 5, 10, 20)

@@ -28,8 +28,16 @@ def refuse_large(largest: float, max_degree: int) -> None:
         )
 
 
-def refuse_far_rows(crossfit: CrossFit, max_degree: int, names: Sequence[str]) -> None:
-    """Rows so far from those of another fold that their distances under its metric overflow."""
+def refuse_far_rows(crossfit: CrossFit, max_degree: int, names: Sequence[str] | None) -> None:
+    """Refuse rows so far from those of another fold that distances under its metric overflow.
+
+    Parameters
+    ----------
+    crossfit : CrossFit
+    max_degree : int
+    names : sequence of str or None
+        Of the columns of the input, if it has names.
+    """
     limit = 10.0 ** (140 / max_degree)
     for fit in crossfit.fits:
         if fit.scaling.clip is not None and fit.scaling.clip < limit:
@@ -39,7 +47,8 @@ def refuse_far_rows(crossfit: CrossFit, max_degree: int, names: Sequence[str]) -
                 away = np.abs(block - fit.scaling.center).max(axis=0)
             far = away[fit.scaling.kept] / limit > fit.scaling.scale[fit.scaling.kept]
             if far.any():
-                columns = listed([names[j] for j in fit.scaling.kept[far]])
+                numbers = fit.scaling.kept[far]
+                columns = listed([f"x{j}" if names is None else names[j] for j in numbers])
                 raise ValueError(
                     f"Column {columns} has values so far from those of other rows that distances "
                     "overflow: check them, or set clip to a number."

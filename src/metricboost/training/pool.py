@@ -1,4 +1,4 @@
-"""The pool: the rows of a table that come into memory. Fits, choices and predictions see no others."""
+"""The pool: the rows of a table that come into memory. Fits and choices see no other rows."""
 
 from __future__ import annotations
 

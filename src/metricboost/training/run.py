@@ -1,4 +1,4 @@
-"""What belongs to the run of a fit and not to its model: engine, processes, threads, checkpoints."""
+"""What belongs to the run of a fit, not to its model: engine, processes, threads, checkpoints."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from functools import partial
 from joblib import effective_n_jobs
 
 from .._threads import allowed_threads
-from .checkpoints import Checkpoints, checkpoints_in, digest_of_table
 from ..engines import Engine, get_engine, is_torch
+from .checkpoints import WRITE_EVERY, Checkpoints, checkpoints_in, digest_of_table
 from .pool import Pool
 
 #: The fits of a table with more numbers than this are made one after the other, each with all
@@ -36,6 +36,8 @@ class Run:
         Whether lines of progress are shown.
     checkpoints : Checkpoints or None
         The open directory, while fits run.
+    write_every : float
+        Seconds between two writings of a checkpoint.
     """
 
     engine: str = "auto"
@@ -43,6 +45,7 @@ class Run:
     directory: str | os.PathLike[str] | None = None
     verbose: bool = False
     checkpoints: Checkpoints | None = None
+    write_every: float = WRITE_EVERY
 
     @property
     def threads(self) -> int:
@@ -63,5 +66,6 @@ class Run:
     @contextmanager
     def opened(self, pool: Pool) -> Iterator[Run]:
         """The run with its directory of checkpoints open."""
-        with checkpoints_in(self.directory, partial(digest_of_table, pool.X)) as checkpoints:
+        digest = partial(digest_of_table, pool.X)
+        with checkpoints_in(self.directory, digest, self.write_every) as checkpoints:
             yield replace(self, checkpoints=checkpoints)

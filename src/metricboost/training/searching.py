@@ -19,6 +19,7 @@ from .choosing import plain_score
 from .finishing import finished, reading_of, rows_of
 from .fits import CrossFit
 from .folds import Split, fold_tasks, over_folds, whole_of
+from .limits import refuse_far_rows
 from .options import LearningOptions
 from .pool import Pool
 from .run import Run
@@ -85,6 +86,7 @@ def search(
     splits: Sequence[Split],
     searched: Searched,
     run: Run,
+    names: Sequence[str] | None = None,
 ) -> list[Tried]:
     """Fit every configuration on every fold, and score what can be read off the fits.
 
@@ -95,11 +97,15 @@ def search(
     splits : sequence of (kept, left out)
     searched : Searched
     run : Run
+    names : sequence of str, optional
+        Of the columns of the input.
     """
     # A device has room for one fit at a time.
     n_jobs = 1 if is_torch(run.engine) else effective_n_jobs(run.n_jobs)
     options = [option for _, option in configurations]
     crossfits, seconds = _fitted(pool, options, splits, run, n_jobs)
+    for crossfit, option in zip(crossfits, options):
+        refuse_far_rows(crossfit, option.max_degree, names)
     found = _scored(crossfits, searched, run.verbose, n_jobs)
     parts = zip(configurations, crossfits, seconds, found)
     return [
@@ -156,7 +162,7 @@ def _scored(
 
 
 def _counted(n_jobs: int, name: str | None) -> Callable[[Iterable[Any]], list[Any]]:
-    """Runs tasks in processes and returns their results in order; shows a count if it has a name."""
+    """Runs tasks in processes and returns their results in order; a name shows their count."""
     counter = None if name is None else Counter(name)
 
     def run(tasks: Iterable[Any]) -> list[Any]:

@@ -19,9 +19,9 @@ import numpy as np
 
 from .._threads import one_blas_thread
 from .._typing import Float, Index
-from .checkpoints import Checkpoints
 from ..model import best_step
 from ..model.readouts import READOUTS, Margin, Readout
+from .checkpoints import Checkpoints
 from .choosing import SHARES, Candidate, calibrated, out_of_fold, scored_rows, with_share
 from .fits import CrossFit, Variant
 from .folds import FoldTask, learn_fold
@@ -126,7 +126,9 @@ def _penalties(crossfit: CrossFit) -> list[float]:
 
 @one_blas_thread()
 def score_variants(
-    crossfit: CrossFit, tried: Iterable[Variant], readouts: Sequence[Readout],
+    crossfit: CrossFit,
+    tried: Iterable[Variant],
+    readouts: Sequence[Readout],
     fold_scores: FoldScores,
 ) -> list[Scored]:
     """Every variant with every readout, calibrated and scored on rows out of fold."""

@@ -1,4 +1,8 @@
-"""Pictures of what was learned, in scikit-learn's form: computed once, drawn as often as wanted."""
+"""Pictures of what was learned, in the form of scikit-learn's displays.
+
+``from_estimator(estimator, X, y)`` computes and draws, and ``plot(ax)`` draws again. Displays that
+show only what was learned take no X and no y.
+"""
 
 from ._embedding import EmbeddingDisplay
 from ._importance import ImportanceDisplay

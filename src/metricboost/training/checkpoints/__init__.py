@@ -1,7 +1,15 @@
-"""Long fits survive: what was learned is written every few seconds, and a fit goes on from it."""
+"""Checkpoints: what a fit has learned is written every few seconds, so that it can be continued."""
 
 from .claims import claim
-from .files import Checkpoints, FitFile, checkpoints_in
+from .files import WRITE_EVERY, Checkpoints, FitFile, checkpoints_in
 from .fingerprints import digest, digest_of_table
 
-__all__ = ["Checkpoints", "FitFile", "checkpoints_in", "claim", "digest", "digest_of_table"]
+__all__ = [
+    "WRITE_EVERY",
+    "Checkpoints",
+    "FitFile",
+    "checkpoints_in",
+    "claim",
+    "digest",
+    "digest_of_table",
+]

@@ -1,7 +1,8 @@
-"""The files of a directory of checkpoints: one for each fit, written whole or not at all.
+"""The files of a directory of checkpoints: one for each fit, and each complete at any time.
 
-A checkpoint is the path so far. All else follows from it: bags and panels are drawn from the
-attempt's number, and the rows' embedding, margins and neighbours from the steps.
+A checkpoint is the path of accepted steps so far. Everything else follows from the path: bags and
+panels are drawn from the number of the attempt, and the embedding, the margins and the neighbours
+of the rows are computed from the steps.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..._files import remove_abandoned
 from ..._typing import Data, Float, Index
@@ -35,18 +36,40 @@ from .fingerprints import (
 )
 from .interrupts import Channel, listening
 
-#: Seconds between two writings.
-EVERY = 3.0
+if TYPE_CHECKING:
+    from ..learn import Known
+    from ..options import LearningOptions
+
+#: Seconds between two writings of a checkpoint.
+WRITE_EVERY = 3.0
 ENDING = ".checkpoint"
+#: Limits for a checkpoint that is read: bytes of its arrays, and the numbers of terms.
 MAX_BYTES, MOST_TERMS = 2**32, 2**62
-NOT_WRITTEN = "No checkpoint can be written, so the fit goes on without"
+NOT_WRITTEN = "No checkpoint can be written, so the fit goes on without one"
 
 
 @contextmanager
 def checkpoints_in(
-    directory: str | os.PathLike[str] | None, digest: Callable[[], str]
+    directory: str | os.PathLike[str] | None,
+    digest: Callable[[], str],
+    write_every: float = WRITE_EVERY,
 ) -> Iterator[Checkpoints | None]:
-    """Where fits keep what they learn, while they run; None where they do not, or cannot."""
+    """The checkpoints of a directory, open while fits run.
+
+    Parameters
+    ----------
+    directory : str, path or None
+        Made if it does not exist. A warning says if no file can be written there.
+    digest : callable
+        Computes the digest of the table. It is only called if there is a directory.
+    write_every : float, default=3.0
+        Seconds between two writings of a checkpoint.
+
+    Yields
+    ------
+    Checkpoints or None
+        None if there is no directory, or if no file can be written there.
+    """
     problem = None if directory is None else _unusable(directory)
     if problem is not None:
         warnings.warn(f"{NOT_WRITTEN}: {problem}.", UserWarning, stacklevel=4)
@@ -54,32 +77,55 @@ def checkpoints_in(
         yield None
         return
     with listening() as channel:
-        yield Checkpoints(FilePath(directory), digest(), channel)
+        yield Checkpoints(FilePath(directory), digest(), channel, write_every)
 
 
 def _unusable(directory: str | os.PathLike[str]) -> Exception | None:
-    """What keeps files from being written there."""
+    """The error that writing to a directory raises; None if files can be written there."""
     try:
         os.makedirs(directory, exist_ok=True)
         remove_abandoned(FilePath(directory))
         with tempfile.TemporaryFile(dir=directory) as file:
-            file.write(b"some")
-    except (OSError, ValueError) as error:  # a name may not hold a zero
+            file.write(b"test")
+    except (OSError, ValueError) as error:  # ValueError: a name must not contain a NUL character
         return error
     return None
 
 
 @dataclass(frozen=True)
 class Checkpoints:
-    """Where the fits over one table keep what they have learned."""
+    """The checkpoints of all fits over one table.
+
+    Attributes
+    ----------
+    directory : path
+    table : str
+        The digest of the table.
+    channel : Channel or None
+        How fits are asked to stop, and where their warnings go.
+    write_every : float
+        Seconds between two writings of a checkpoint.
+    """
 
     directory: FilePath
     table: str
     channel: Channel | None = None
+    write_every: float = WRITE_EVERY
 
     @classmethod
-    def of(cls, directory: str | os.PathLike[str], X: Data) -> Checkpoints:
-        return cls(FilePath(directory), digest_of_table(X))
+    def of(
+        cls, directory: str | os.PathLike[str], X: Data, write_every: float = WRITE_EVERY
+    ) -> Checkpoints:
+        """The checkpoints of the fits over a table.
+
+        Parameters
+        ----------
+        directory : str or path
+        X : ndarray or sparse matrix
+        write_every : float, default=3.0
+            Seconds between two writings of a checkpoint.
+        """
+        return cls(FilePath(directory), digest_of_table(X), write_every=write_every)
 
     def fit(
         self,
@@ -87,9 +133,22 @@ class Checkpoints:
         weight: Float,
         rows: Index | None,
         engine: str,
-        options: Any,
-        known: Any = None,
+        options: LearningOptions,
+        known: Known | None = None,
     ) -> FitFile:
+        """The checkpoint of one fit. Raises ``FitInterrupted`` if fits have been asked to stop.
+
+        Parameters
+        ----------
+        labels, weight : ndarray of shape (n_rows,)
+        rows : ndarray of shape (n_rows,) or None
+            The numbers of the rows in the table; None for all rows.
+        engine : str
+            The signature of the engine.
+        options : LearningOptions
+        known : Known, optional
+            What the fit is told about the whole table if its rows are a sample.
+        """
         fingerprint = {
             "version": __version__,
             "table": self.table,
@@ -100,23 +159,47 @@ class Checkpoints:
             "parameters": plain_options(options),
             "constants": None if known is None else digest_of_known(known),
         }
-        file = FitFile(self.directory / f"{key(fingerprint)}{ENDING}", fingerprint, self.channel)
+        path = self.directory / f"{key(fingerprint)}{ENDING}"
+        file = FitFile(path, fingerprint, self.channel, self.write_every)
         if file.asked_to_stop():
             file.stop("Stopped before the next fit")
         return file
 
 
 class FitFile:
-    """One fit's checkpoint. Where it cannot be written, the fit goes on without one."""
+    """The checkpoint of one fit. If it cannot be written, the fit goes on without it.
+
+    Parameters
+    ----------
+    path : path
+    fingerprint : dict
+        Identifies the fit. A file with another fingerprint is refused.
+    channel : Channel, optional
+        How the fit is asked to stop, and where its warnings go.
+    write_every : float, default=3.0
+        Seconds between two writings.
+    """
 
     def __init__(
-        self, path: FilePath, fingerprint: Fingerprint, channel: Channel | None = None
+        self,
+        path: FilePath,
+        fingerprint: Fingerprint,
+        channel: Channel | None = None,
+        write_every: float = WRITE_EVERY,
     ) -> None:
-        self.path, self._fingerprint, self._channel = path, fingerprint, channel
-        self._last, self._works = time.monotonic(), True
+        self.path = path
+        self._fingerprint, self._channel = fingerprint, channel
+        self._write_every = write_every
+        self._last_written, self._can_write = time.monotonic(), True
 
     def known(self) -> Path | None:
-        """The path that the file has; None where there is none, or it is damaged."""
+        """The path in the file; None, and a warning, if the file is damaged; None if there is none.
+
+        Raises
+        ------
+        CheckpointError
+            If the file belongs to another fit.
+        """
         try:
             content, arrays = read(self.path, MAX_BYTES)
             self._check(content.get("fit"))
@@ -126,8 +209,8 @@ class FitFile:
         except CheckpointError:
             raise
         except (ModelFileError, OSError, *DAMAGE) as error:
-            what = f"The checkpoint {self.path} cannot be read, so the fit begins anew"
-            self._complain("not read", f"{what}: {error}.")
+            problem = f"The checkpoint {self.path} cannot be read, so the fit begins anew"
+            self._warn("not read", f"{problem}: {error}.")
             return None
 
     def _check(self, there: Any) -> None:
@@ -139,27 +222,51 @@ class FitFile:
             )
 
     def __call__(self, attempt: int, path: Path) -> None:
-        """After every attempt."""
-        asked = self.asked_to_stop()
-        if asked or time.monotonic() - self._last >= EVERY:
+        """Write the path if it is time to. To be called after every attempted step.
+
+        Raises ``FitInterrupted`` if the fit has been asked to stop. The path is then written.
+
+        Parameters
+        ----------
+        attempt : int
+            The number of the attempted step.
+        path : Path
+            The accepted steps so far.
+        """
+        # Asked once: the path must have been written if the fit stops.
+        stop = self.asked_to_stop()
+        if stop or time.monotonic() - self._last_written >= self._write_every:
             self.write(path)
-        if asked:  # not asked again: what was written must be all
+        if stop:
             self.stop(f"Stopped after attempt {attempt}")
 
     def asked_to_stop(self) -> bool:
+        """Whether the fit has been asked to stop."""
         return self._channel is not None and self._channel.asked_to_stop()
 
     def stop(self, when: str) -> NoReturn:
-        if not self._works:
-            raise FitInterrupted(f"{when}. No checkpoint could be written: nothing is kept.")
+        """Raise ``FitInterrupted``.
+
+        Parameters
+        ----------
+        when : str
+            The beginning of the message, such as "Stopped after attempt 3".
+        """
+        if not self._can_write:
+            raise FitInterrupted(f"{when}. No checkpoint could be written, so nothing was kept.")
         raise FitInterrupted(
-            f"{when}. What was learned is in {self.path.parent}: fit again with the same "
-            "checkpoint to go on."
+            f"{when}. The steps learned so far are in {self.path.parent}: fit again with the same "
+            "checkpoint to continue."
         )
 
     def write(self, path: Path) -> None:
-        """All but the metric it started from, which follows from the parameters."""
-        if not self._works:
+        """Write a path, without the metric that it starts from: that follows from the parameters.
+
+        Parameters
+        ----------
+        path : Path
+        """
+        if not self._can_write:
             return
         arrays = Arrays()
         packed = pack_path(replace(path, start=Factor.empty()), arrays)
@@ -167,13 +274,13 @@ class FitFile:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             write(self.path, {"fit": self._fingerprint, "path": packed}, arrays.found)
         except OSError as error:
-            self._works = False
-            self._complain("not written", f"{NOT_WRITTEN}: {error}.")
-        self._last = time.monotonic()
+            self._can_write = False
+            self._warn("not written", f"{NOT_WRITTEN}: {error}.")
+        self._last_written = time.monotonic()
 
-    def _complain(self, kind: str, what: str) -> None:
-        """To who waits for this fit, perhaps in another process."""
+    def _warn(self, kind: str, message: str) -> None:
+        """Warn in the process that started the fit, which may be another one."""
         if self._channel is not None:
-            self._channel.complain(kind, what)
+            self._channel.warn(kind, message)
         else:
-            warnings.warn(what, UserWarning, stacklevel=2)
+            warnings.warn(message, UserWarning, stacklevel=2)

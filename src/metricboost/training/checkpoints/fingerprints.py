@@ -1,7 +1,9 @@
-"""What a fit is of: its table, rows and labels, its parameters, its engine, and the version.
+"""Fingerprints: what identifies a fit.
 
-A checkpoint belongs to one fingerprint, after which its file is named: fits of a search, or of
-folds, never meet in one directory.
+A fingerprint has the version of metricboost, the engine, the parameters, and digests of the table,
+the rows, the labels and the weights. A checkpoint is only used by a fit with the same fingerprint.
+The name of the file is a digest of it, so that the fits of a search, or of several folds, can share
+a directory.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,26 +20,48 @@ from ..._blocks import row_blocks
 from ..._typing import Data
 from ...model import SparseMetric
 
+if TYPE_CHECKING:
+    from ..learn import Known
+
 Fingerprint = dict[str, Any]
+#: The length of the digests in a fingerprint, and of the digest that names a file.
+DIGEST_BYTES, KEY_BYTES = 16, 10
 
 
 def digest_of_table(X: Data) -> str:
-    """Of the numbers, whatever their layout and type."""
-    found = hashlib.blake2b(repr(tuple(map(int, X.shape))).encode(), digest_size=16)
+    """A digest of the shape and the numbers of a table, whatever their layout and type.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix
+    """
+    found = hashlib.blake2b(repr(tuple(map(int, X.shape))).encode(), digest_size=DIGEST_BYTES)
     for _, block in row_blocks(X):
         found.update(block.data)
     return found.hexdigest()
 
 
 def digest(array: npt.ArrayLike) -> str:
+    """A digest of the shape, the type and the values of an array.
+
+    Parameters
+    ----------
+    array : array-like
+    """
     plain = np.ascontiguousarray(array)
-    found = hashlib.blake2b(repr((plain.shape, plain.dtype.str)).encode(), digest_size=16)
+    found = hashlib.blake2b(repr((plain.shape, plain.dtype.str)).encode(), digest_size=DIGEST_BYTES)
     found.update(plain.tobytes())
     return found.hexdigest()
 
 
-def digest_of_known(known: Any) -> str:
-    """Of the column constants and the screened pairs that come from more rows than a fit has."""
+def digest_of_known(known: Known) -> str:
+    """A digest of what a fit on a sample of rows is told about the whole table.
+
+    Parameters
+    ----------
+    known : Known
+        The constants of the columns and the screened pairs.
+    """
     scaling, screening = known.scaling, known.screening
     pairs = [] if screening is None else screening.pairs
     parts = (scaling.center, scaling.scale, scaling.kept, np.array(pairs, dtype=np.int64))
@@ -45,7 +69,12 @@ def digest_of_known(known: Any) -> str:
 
 
 def plain_options(options: Any) -> dict[str, Any]:
-    """The fields of nested dataclasses, by name, as JSON has them."""
+    """The fields of nested dataclasses by their names, with values that JSON can hold.
+
+    Parameters
+    ----------
+    options : dataclass instance
+    """
     found: dict[str, Any] = {}
     for field in fields(options):
         value = getattr(options, field.name)
@@ -54,6 +83,7 @@ def plain_options(options: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
+    """A value that JSON can hold. Metrics and arrays become digests."""
     if isinstance(value, SparseMetric):
         arrays = (value.components, value.center, value.scale, value.term_center, value.term_scale)
         return [list(map(list, value.columns)), *map(digest, (*arrays, value.diagonal))]
@@ -63,16 +93,32 @@ def _plain(value: Any) -> Any:
 
 
 def key(fingerprint: Fingerprint) -> str:
-    """The name of its file: of all but the version."""
+    """The name of a checkpoint's file: a digest of the fingerprint without the version.
+
+    A checkpoint of another version is thus found, and can be refused with an error that says so.
+    """
     known = {name: value for name, value in fingerprint.items() if name != "version"}
     text = json.dumps(known, sort_keys=True)
-    return hashlib.blake2b(text.encode(), digest_size=10).hexdigest()
+    return hashlib.blake2b(text.encode(), digest_size=KEY_BYTES).hexdigest()
 
 
 def differences(there: Any, here: Fingerprint) -> list[str]:
-    """What is not the same, in words."""
+    """How the fingerprint of a file differs from that of a fit, in words.
+
+    Parameters
+    ----------
+    there : object
+        What the file has as its fingerprint. It may be damaged.
+    here : dict
+        The fingerprint of the fit.
+
+    Returns
+    -------
+    list of str
+        Empty if both are the same.
+    """
     if not isinstance(there, dict):
-        return ["it says nothing of what it is of"]
+        return ["the file does not say which fit it belongs to"]
     found = []
     for name, value in here.items():
         other = there.get(name)

@@ -1,7 +1,8 @@
-"""Ctrl-C while fits write checkpoints: each ends after the step at hand, with all of it written.
+"""Ctrl-C while fits write checkpoints: every fit ends after its current step and writes all of it.
 
-Fits may run in worker processes. They and the process that started them share a folder: a file in
-it says that they are to stop, another has what they complain of, so that it is said once.
+Fits may run in worker processes. They share a folder with the process that started them. A file in
+the folder asks all fits to stop. Another file collects the warnings of all fits, so that the
+process that started them can give each kind of warning once.
 """
 
 from __future__ import annotations
@@ -21,26 +22,41 @@ from ...errors import FitInterrupted
 
 @dataclass(frozen=True)
 class Channel:
-    """Between fits and the process that waits for them."""
+    """The folder that fits share with the process that started them.
+
+    Attributes
+    ----------
+    folder : path
+    """
 
     folder: Path
 
     def ask_to_stop(self) -> None:
+        """Ask all fits to stop after their current step."""
         with suppress(OSError):
             (self.folder / "stop").touch()
 
     def asked_to_stop(self) -> bool:
+        """Whether the fits have been asked to stop."""
         return os.path.exists(self.folder / "stop")
 
-    def complain(self, kind: str, what: str) -> None:
-        line = f"{kind}\t{what}".replace("\n", " ")
-        with suppress(OSError), open(self.folder / "complaints", "a", encoding="utf-8") as file:
+    def warn(self, kind: str, message: str) -> None:
+        """Pass a warning to the process that started the fits.
+
+        Parameters
+        ----------
+        kind : str
+            A word for the cause. The process gives only the first warning of every kind.
+        message : str
+        """
+        line = f"{kind}\t{message}".replace("\n", " ")
+        with suppress(OSError), open(self.folder / "warnings", "a", encoding="utf-8") as file:
             file.write(line + "\n")
 
-    def complaints(self) -> list[str]:
-        """The first of every kind."""
+    def warnings(self) -> list[str]:
+        """The first warning of every kind."""
         try:
-            lines = (self.folder / "complaints").read_text(encoding="utf-8").split("\n")[:-1]
+            lines = (self.folder / "warnings").read_text(encoding="utf-8").split("\n")[:-1]
         except OSError:
             return []
         first: dict[str, str] = {}
@@ -51,21 +67,29 @@ class Channel:
 
 @contextmanager
 def listening() -> Iterator[Channel]:
-    """In the main thread the first Ctrl-C asks all fits to stop; the second interrupts at once."""
+    """A channel for the fits that run inside the context.
+
+    In the main thread the first Ctrl-C asks all fits to stop, and the second one interrupts at
+    once. The warnings of the fits are given when the context ends.
+    """
     with tempfile.TemporaryDirectory(prefix="metricboost-", ignore_cleanup_errors=True) as folder:
         channel = Channel(Path(folder))
         with _handling(channel):
             yield channel
-        stopped, complaints = channel.asked_to_stop(), channel.complaints()
-    for complaint in complaints:
-        warnings.warn(complaint, UserWarning, stacklevel=4)
+        stopped, messages = channel.asked_to_stop(), channel.warnings()
+    for message in messages:
+        warnings.warn(message, UserWarning, stacklevel=4)
     if stopped:
-        raise FitInterrupted("Stopped after the last step: fit again to go on from there.")
+        raise FitInterrupted("Stopped after the last step: fit again to use what was learned.")
 
 
 @contextmanager
 def _handling(channel: Channel) -> Iterator[None]:
-    """Where Ctrl-C is another's, or ignored, it stays so."""
+    """Ctrl-C asks the fits of a channel to stop.
+
+    Nothing changes outside the main thread, which alone may handle signals, and if Ctrl-C is
+    ignored or handled by something else than Python.
+    """
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(before):
         yield

@@ -16,9 +16,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import check_grad, minimize
 from scipy.special import logsumexp, softmax
 
-from metricboost.selection import calibration
-from metricboost.selection.calibration import PRIOR_ROWS, Calibration, calibrate
-from metricboost.selection.choosing import brier, errors
+from metricboost.model import Calibration, calibrate, calibration
+from metricboost.model.calibration import PRIOR_ROWS
+from metricboost.training.choosing import brier, errors
 
 Array = npt.NDArray[Any]
 

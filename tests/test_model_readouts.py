@@ -1,4 +1,4 @@
-"""Evidence for classes from embedded rows: every rule against its definition, row by row."""
+"""Evidence for classes from embedded rows: every readout against its definition, row by row."""
 
 from __future__ import annotations
 
@@ -17,26 +17,27 @@ from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 
 from metricboost.engines import get_engine, native_available
-from metricboost.selection import readouts
-from metricboost.selection.choosing import CLASSIFIERS, HULLS, default_rules
-from metricboost.selection.readouts import (
+from metricboost.model.readouts import (
+    READOUTS,
     Hull,
     Kernel,
     Margin,
     Mixture,
+    Queries,
     Readout,
-    Rule,
     Training,
     Votes,
     evidence,
     in_span,
-    median_squared,
+    readouts,
 )
+from metricboost.model.readouts.hull import BLOCK, CLASSES_WITH_FLATS
+from metricboost.model.readouts.kernel import median_squared
 
 Array = npt.NDArray[Any]
 ENGINE = get_engine("auto")
 ENGINES = ["numpy", *(["native"] if native_available() else [])]
-ALL_RULES: list[Rule] = [
+ALL_KINDS: list[Readout] = [
     Margin(3), Margin(500), Hull(5, 0.3), Hull(500, 3.0), Votes(4), Kernel(1.0, 1.0),
     Mixture(0.9, 2),
 ]  # fmt: skip
@@ -72,8 +73,8 @@ def unweighted(training: Training) -> Training:
     return replace(training, weight=np.ones(len(training.labels)))
 
 
-def found(training: Training, queries: Array, rule: Rule, engine: str = "auto") -> Array:
-    return evidence(get_engine(engine), training, queries, [rule])[rule]
+def found(training: Training, queries: Array, readout: Readout, engine: str = "auto") -> Array:
+    return evidence(get_engine(engine), training, queries, [readout])[readout]
 
 
 def nearest_of_class(training: Training, x: Array, c: int, k: int) -> tuple[Array, Array]:
@@ -166,8 +167,8 @@ def test_hull_of_one_neighbour_is_its_distance() -> None:
 def test_a_flat_is_nearer_than_its_rows_and_nearer_with_less_ridge() -> None:
     training = table(3)
     queries = queries_for(training, 200)
-    rules: list[Rule] = [Margin(8), Hull(8, 10.0), Hull(8, 1.0), Hull(8, 0.1), Hull(8, 1e-3)]
-    values = list(evidence(ENGINE, training, queries, rules).values())
+    tried: list[Readout] = [Margin(8), Hull(8, 10.0), Hull(8, 1.0), Hull(8, 0.1), Hull(8, 1e-3)]
+    values = list(evidence(ENGINE, training, queries, tried).values())
     for farther, nearer in itertools.pairwise(values):
         assert (nearer >= farther - 1e-9).all()
 
@@ -215,41 +216,41 @@ def test_a_row_twice_is_a_weight_of_two_in_the_hull() -> None:
     assert_allclose(found(twice, queries, Hull(7, 0.7)), expected, rtol=1e-8)
 
 
-@pytest.mark.parametrize("rule", ALL_RULES[:5], ids=str)
-def test_the_scale_of_the_weights_does_not_matter(rule: Rule) -> None:
+@pytest.mark.parametrize("readout", ALL_KINDS[:5], ids=str)
+def test_the_scale_of_the_weights_does_not_matter(readout: Readout) -> None:
     """Up to what is common to all classes; in a support vector machine it is its cost."""
     training = table(3)
     queries = queries_for(training)
     scaled = replace(training, weight=7 * training.weight)
-    difference = found(scaled, queries, rule) - found(training, queries, rule)
+    difference = found(scaled, queries, readout) - found(training, queries, readout)
     assert_allclose(difference, difference[:, :1] + np.zeros(3), atol=1e-9)
 
 
-@pytest.mark.parametrize("rule", [Votes(9), Kernel(1.0, 1.0)], ids=str)
-def test_heavier_rows_have_more_to_say(rule: Rule) -> None:
+@pytest.mark.parametrize("readout", [Votes(9), Kernel(1.0, 1.0)], ids=str)
+def test_heavier_rows_have_more_to_say(readout: Readout) -> None:
     """Among rows that lie together, a heavy class wins."""
     rng = np.random.default_rng(0)
     rows, labels = rng.normal(size=(120, 2)), np.arange(120) % 2
     queries = rng.normal(size=(200, 2))
     plain, heavy = (
-        found(Training(rows, labels, weight, 2), queries, rule) @ [-1, 1]
+        found(Training(rows, labels, weight, 2), queries, readout) @ [-1, 1]
         for weight in (np.ones(120), np.where(labels == 1, 4.0, 1.0))
     )
     assert (heavy > 0).mean() > (plain > 0).mean() + 0.2
 
 
-@pytest.mark.parametrize("rule", [Margin(40), Hull(40, 30.0)], ids=str)
-def test_heavy_rows_are_where_their_class_is(rule: Rule) -> None:
+@pytest.mark.parametrize("readout", [Margin(40), Hull(40, 30.0)], ids=str)
+def test_heavy_rows_are_where_their_class_is(readout: Readout) -> None:
     """A class is near a query where its heavy rows are."""
     rng = np.random.default_rng(0)
     rows, labels = rng.normal(size=(80, 2)), np.arange(80) % 2
     heavy = np.where((rows[:, 0] > 0) & (labels == 1), 10.0, 1.0)
     training = Training(rows, labels, heavy, 2)
-    right, left = (found(training, np.array([[x, 0.0]]), rule)[0] for x in (1.5, -1.5))
+    right, left = (found(training, np.array([[x, 0.0]]), readout)[0] for x in (1.5, -1.5))
     plain = replace(training, weight=np.ones(80))
-    assert right[1] > found(plain, np.array([[1.5, 0.0]]), rule)[0, 1]
-    assert left[1] < found(plain, np.array([[-1.5, 0.0]]), rule)[0, 1]
-    assert_allclose(right[0], found(plain, np.array([[1.5, 0.0]]), rule)[0, 0])
+    assert right[1] > found(plain, np.array([[1.5, 0.0]]), readout)[0, 1]
+    assert left[1] < found(plain, np.array([[-1.5, 0.0]]), readout)[0, 1]
+    assert_allclose(right[0], found(plain, np.array([[1.5, 0.0]]), readout)[0, 0])
 
 
 # --- votes
@@ -280,15 +281,28 @@ def letters() -> Training:
     return table(12, seed=1, n=400, dimensions=2)
 
 
-def test_flats_of_the_nearest_classes_only(
-    letters: Training, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def with_all_flats(training: Training, queries: Array, readout: Hull) -> Array:
+    """The evidence of a hull if the flats of all classes are computed.
+
+    Evidence for a class depends on its own rows alone, so a few classes are taken at a time.
+    """
+    columns = []
+    for first in range(0, training.n_classes, CLASSES_WITH_FLATS):
+        classes = np.arange(first, min(first + CLASSES_WITH_FLATS, training.n_classes))
+        own = np.isin(training.labels, classes)
+        part = Training(
+            training.rows[own], training.labels[own] - first, training.weight[own], len(classes)
+        )
+        columns.append(found(part, queries, readout))
+    return np.hstack(columns)
+
+
+def test_flats_of_the_nearest_classes_only(letters: Training) -> None:
     """The others keep their margin: it is never less than the flat, so they cannot win."""
     queries = queries_for(letters, 300)
-    rule = Hull(10, 0.3)
-    some, margins = found(letters, queries, rule), found(letters, queries, Margin(10))
-    monkeypatch.setattr(readouts, "CLASSES_WITH_FLATS", 12)
-    all_flats = found(letters, queries, rule)
+    readout = Hull(10, 0.3)
+    some, margins = found(letters, queries, readout), found(letters, queries, Margin(10))
+    all_flats = with_all_flats(letters, queries, readout)
     assert_allclose(all_flats, by_hand(letters, queries, flat, 10, 0.3), rtol=1e-6)
     nearest = np.argsort(-margins, axis=1)
     for i, order in enumerate(nearest):
@@ -306,64 +320,64 @@ def digits() -> tuple[Training, Array, Array]:
     return Training(X[:900], y[:900], np.ones(900), 10), X[900:], y[900:]
 
 
-@pytest.mark.parametrize("rule", HULLS, ids=str)
+@pytest.mark.parametrize("readout", Hull.grid(None), ids=str)
 def test_the_shortlist_does_not_change_the_answer(
-    rule: Hull, digits: tuple[Training, Array, Array], monkeypatch: pytest.MonkeyPatch
+    readout: Hull, digits: tuple[Training, Array, Array]
 ) -> None:
     """Nearly never: a class whose rows are far but whose flat is near could still have won."""
     training, queries, truth = digits
-    some = found(training, queries, rule).argmax(axis=1)
-    monkeypatch.setattr(readouts, "CLASSES_WITH_FLATS", 10)
-    everything = found(training, queries, rule).argmax(axis=1)
+    some = found(training, queries, readout).argmax(axis=1)
+    everything = with_all_flats(training, queries, readout).argmax(axis=1)
     assert (some == everything).mean() > 0.99
     assert abs((some == truth).mean() - (everything == truth).mean()) < 0.002
     assert (some == truth).mean() > 0.95
 
 
 @pytest.mark.parametrize("n_classes", [2, 4, 5])
-def test_blocks_of_queries_change_nothing(n_classes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_of_queries_change_nothing(n_classes: int) -> None:
+    """More queries than one block has, and the same queries a few at a time."""
     training = table(n_classes)
-    queries = queries_for(training, 60)
+    queries = queries_for(training, 3 * BLOCK)
     whole = found(training, queries, Hull(6, 0.3))
-    monkeypatch.setattr(readouts, "BLOCK", 7)
-    assert_allclose(found(training, queries, Hull(6, 0.3)), whole, rtol=1e-12)
+    parts = [found(training, part, Hull(6, 0.3)) for part in np.array_split(queries, 100)]
+    assert_allclose(np.concatenate(parts), whole, rtol=1e-12)
 
 
-@pytest.mark.parametrize("rule", ALL_RULES, ids=str)
+@pytest.mark.parametrize("readout", ALL_KINDS, ids=str)
 @pytest.mark.parametrize("n_classes", [2, 3, 7])
-def test_classes_numbered_otherwise(rule: Rule, n_classes: int) -> None:
+def test_classes_numbered_otherwise(readout: Readout, n_classes: int) -> None:
     """The same evidence under other numbers."""
     training = unweighted(table(n_classes))
     queries = queries_for(training)
     order = np.random.default_rng(0).permutation(n_classes)
     other = replace(training, labels=order[training.labels])
-    expected = found(training, queries, rule)
+    expected = found(training, queries, readout)
     assert expected.shape == (40, n_classes)
-    assert_allclose(found(other, queries, rule)[:, order], expected, rtol=1e-3, atol=2e-3)
+    assert_allclose(found(other, queries, readout)[:, order], expected, rtol=1e-3, atol=2e-3)
 
 
 # --- rows that coincide, classes that are small
 
 
-@pytest.mark.parametrize("rule", ALL_RULES, ids=str)
+@pytest.mark.parametrize("readout", ALL_KINDS, ids=str)
 @pytest.mark.parametrize("n_classes", [2, 3, 6])
-def test_coinciding_rows(rule: Rule, n_classes: int) -> None:
+def test_coinciding_rows(readout: Readout, n_classes: int) -> None:
     """Every class in one point, asked about those points: finite, and each its own."""
     points = np.random.default_rng(0).normal(size=(n_classes, 2))
     labels = np.repeat(np.arange(n_classes), 6)
     training = Training(points[labels], labels, np.ones(len(labels)), n_classes)
-    values = found(training, points, rule)
+    values = found(training, points, readout)
     assert np.isfinite(values).all()
     assert_array_equal(values.argmax(axis=1), np.arange(n_classes))
-    assert np.isfinite(found(training, np.full((1, 2), 1e6), rule)).all()
+    assert np.isfinite(found(training, np.full((1, 2), 1e6), readout)).all()
 
 
-@pytest.mark.parametrize("rule", ALL_RULES, ids=str)
-def test_all_rows_in_one_point(rule: Rule) -> None:
+@pytest.mark.parametrize("readout", ALL_KINDS, ids=str)
+def test_all_rows_in_one_point(readout: Readout) -> None:
     """Both classes there: no class is nearer than the other."""
     training = Training(np.full((10, 3), 0.1), np.arange(10) % 2, np.ones(10), 2)
     for query in (np.full((1, 3), 0.1), np.array([[5.0, -1.0, 0.0]])):
-        values = found(training, query, rule)
+        values = found(training, query, readout)
         assert np.isfinite(values).all()
         assert_allclose(values[:, 0], values[:, 1], atol=1e-6)
 
@@ -377,20 +391,20 @@ def test_the_floor_is_a_share_of_the_variance() -> None:
         assert_allclose(near, -np.log(1e-9 * scaled.rows.var(axis=0).sum()))
 
 
-@pytest.mark.parametrize("rule", ALL_RULES, ids=str)
+@pytest.mark.parametrize("readout", ALL_KINDS, ids=str)
 @pytest.mark.parametrize("smallest", [1, 2, 3])
-def test_classes_with_fewer_rows_than_neighbours(rule: Rule, smallest: int) -> None:
+def test_classes_with_fewer_rows_than_neighbours(readout: Readout, smallest: int) -> None:
     """A class of one row is that row."""
     rng = np.random.default_rng(0)
     labels = np.r_[np.zeros(30, dtype=int), np.ones(smallest, dtype=int), np.full(20, 2)]
     rows = rng.normal(size=(len(labels), 4)) + 3 * labels[:, None]
     training = Training(rows, labels, np.ones(len(labels)), 3)
     queries = queries_for(training, 12)
-    values = found(training, queries, rule)
+    values = found(training, queries, readout)
     assert np.isfinite(values).all()
-    if isinstance(rule, Margin):
+    if isinstance(readout, Margin):
         expected = -np.log(cdist(queries, rows[labels == 1], "sqeuclidean").mean(axis=1))
-        k = min(rule.k, smallest)
+        k = min(readout.k, smallest)
         if k == smallest:
             assert_allclose(values[:, 1], expected)
 
@@ -398,65 +412,73 @@ def test_classes_with_fewer_rows_than_neighbours(rule: Rule, smallest: int) -> N
 def test_readouts_of_no_rows() -> None:
     """No queries, no evidence."""
     training = table(3)
-    for rule in (Margin(3), Hull(3, 0.3), Votes(3)):
-        assert Readout(ENGINE, lambda: training, rule)(np.empty((0, 3))).shape == (0, 3)
+    for readout in (Margin(3), Hull(3, 0.3), Votes(3)):
+        assert fitted_first(training, np.empty((0, 3)), readout).shape == (0, 3)
 
 
-# --- what holds for every rule
+# --- what holds for every readout
 
 
-@pytest.mark.parametrize("rule", ALL_RULES, ids=str)
-def test_rules_together_are_rules_alone(rule: Rule) -> None:
-    """Neighbours are searched once for all of them, and a readout is the same rule."""
+def fitted_first(training: Training, rows: Array, readout: Readout) -> Array:
+    """Evidence from a readout that is fitted once, as a model does."""
+    fitted = readout.fit(training)
+    return fitted.evidence(Queries(ENGINE, training, rows, [readout]))
+
+
+@pytest.mark.parametrize("readout", ALL_KINDS, ids=str)
+def test_readouts_together_are_readouts_alone(readout: Readout) -> None:
+    """Neighbours are searched for once for all of them; a readout may also be fitted first."""
     training = table(3)
     queries = queries_for(training)
-    together = evidence(ENGINE, training, queries, ALL_RULES)
-    assert list(together) == ALL_RULES
-    assert_allclose(together[rule], found(training, queries, rule), rtol=1e-10)
-    assert_allclose(together[rule], Readout(ENGINE, lambda: training, rule)(queries), rtol=1e-10)
+    together = evidence(ENGINE, training, queries, ALL_KINDS)
+    assert list(together) == ALL_KINDS
+    assert_allclose(together[readout], found(training, queries, readout), rtol=1e-10)
+    assert_allclose(together[readout], fitted_first(training, queries, readout), rtol=1e-10)
 
 
-@pytest.mark.parametrize("rule", ALL_RULES, ids=str)
-def test_a_moved_and_turned_embedding_says_the_same(rule: Rule) -> None:
+@pytest.mark.parametrize("readout", ALL_KINDS, ids=str)
+def test_a_moved_and_turned_embedding_says_the_same(readout: Readout) -> None:
     """Only distances count."""
     training = table(3)
     queries = queries_for(training)
     turn, _ = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))
     moved = replace(training, rows=training.rows @ turn + 5.0)
-    expected = found(training, queries, rule)
-    rtol = 1e-3 if isinstance(rule, Kernel | Mixture) else 1e-7  # those are iterative
-    assert_allclose(found(moved, queries @ turn + 5.0, rule), expected, rtol=rtol, atol=rtol)
+    expected = found(training, queries, readout)
+    rtol = 1e-3 if isinstance(readout, Kernel | Mixture) else 1e-7  # those are iterative
+    assert_allclose(found(moved, queries @ turn + 5.0, readout), expected, rtol=rtol, atol=rtol)
 
 
-@pytest.mark.parametrize("classifier", CLASSIFIERS)
-def test_rules_of_a_classifier(classifier: str) -> None:
+@pytest.mark.parametrize("classifier", ["auto", *READOUTS])
+def test_readouts_of_a_classifier(classifier: str) -> None:
     """Their kinds, and that a number of neighbours leaves no other number."""
     kinds = {
         "auto": (Margin, Hull), "margin": Margin, "hull": Hull, "knn": Votes, "kernel": Kernel,
         "mixture": Mixture,
     }  # fmt: skip
-    rules = default_rules(classifier, "auto")
-    assert len(set(rules)) == len(rules) > 1
-    assert all(isinstance(rule, kinds[classifier]) for rule in rules)
-    of_seven = default_rules(classifier, 7)
-    assert {getattr(rule, "k", 7) for rule in of_seven} == {7}
-    assert {type(rule) for rule in of_seven} == {type(rule) for rule in rules}
+    grid = readouts(classifier, None)
+    assert len(set(grid)) == len(grid) > 1
+    assert all(isinstance(readout, kinds[classifier]) for readout in grid)
+    if classifier == "auto":
+        assert {type(readout) for readout in grid} == {Margin, Hull}
+    of_seven = readouts(classifier, 7)
+    assert {getattr(readout, "k", 7) for readout in of_seven} == {7}
+    assert {type(readout) for readout in of_seven} == {type(readout) for readout in grid}
 
 
 # --- support vector machines
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("rule", [Kernel(0.25, 1.0), Kernel(1.0, 10.0)], ids=str)
-def test_kernel_is_a_support_vector_machine(n_classes: int, rule: Kernel) -> None:
+@pytest.mark.parametrize("readout", [Kernel(0.25, 1.0), Kernel(1.0, 10.0)], ids=str)
+def test_kernel_is_a_support_vector_machine(n_classes: int, readout: Kernel) -> None:
     """scikit-learn's, with a kernel as wide as so many median squared distances."""
     training = table(n_classes)
     queries = queries_for(training, 400)  # more than a block
-    gamma = 1 / (rule.width * np.median(pdist(training.rows, "sqeuclidean")))
-    oracle = SVC(C=rule.cost, gamma=gamma)
+    gamma = 1 / (readout.width * np.median(pdist(training.rows, "sqeuclidean")))
+    oracle = SVC(C=readout.cost, gamma=gamma)
     oracle.fit(training.rows, training.labels, sample_weight=training.weight)
     expected = oracle.decision_function(queries)
-    values = found(training, queries, rule)
+    values = found(training, queries, readout)
     if n_classes == 2:
         assert_allclose(values[:, 0], -values[:, 1])
         values = values[:, 1]

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from fits import searched
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_iris
@@ -21,11 +22,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from metricboost import SDistClassifier, SDistClassifierCV
 from metricboost.datasets import make_madelon, make_xor
-from metricboost.estimators import _tuned
-from metricboost.selection.choosing import out_of_fold
-from metricboost.selection.crossfit import Variant
-from metricboost.selection.readouts import Margin
-from metricboost.selection.tuning import Limits, cheap_variants
+from metricboost.model.readouts import Margin
+from metricboost.training.choosing import out_of_fold
+from metricboost.training.fits import Variant
+from metricboost.training.tuning import Limits, cheap_variants
 
 GRID = {"max_degree": [1, 2]}
 
@@ -107,9 +107,9 @@ def test_a_few_dozen_variants_of_each_fit(fitted):
 def test_the_best_estimator_is_the_average_of_its_folds(fitted, xor):
     model = fitted.best_estimator_
     assert isinstance(model, SDistClassifier)
-    assert repr(model.rule_) == fitted.best_params_["rule"]
+    assert repr(model.readout_) == fitted.best_params_["readout"]
     assert model.start_share_ == fitted.best_params_["start_share"]
-    assert len(model._crossfit.fits) == 3
+    assert len(model.model_.history.fits) == 3
     X = xor[1][0]
     assert_array_equal(fitted.transform(X), model.transform(X))
     assert_array_equal(fitted.feature_importances_, model.feature_importances_)
@@ -126,9 +126,8 @@ def test_a_fold_knows_nothing_of_the_labels_it_leaves_out(xor):
     other[out] = np.random.default_rng(0).permutation(y[out])
     found = []
     for labels in (y, other):
-        model = search(cv=splits, param_grid={"max_degree": [2]}).fit(X, labels)
-        crossfit = model.best_estimator_._crossfit
-        rows, evidence = out_of_fold(crossfit, Variant(), [Margin(5)])
+        (tried,) = searched(search(cv=splits, param_grid={"max_degree": [2]}), X, labels)
+        rows, evidence = out_of_fold(tried.crossfit, Variant(), [Margin(5)])
         assert_array_equal(rows[: len(out)], out)
         found.append(evidence[Margin(5)][: len(out)])
     assert_array_equal(found[0], found[1])
@@ -137,12 +136,14 @@ def test_a_fold_knows_nothing_of_the_labels_it_leaves_out(xor):
 def test_any_scorer(xor):
     X, y = xor[0]
     model = search(scoring="roc_auc", param_grid={"max_degree": [2]}).fit(X, y)
-    candidate = model.best_estimator_
-    rows, evidence = out_of_fold(candidate._crossfit, candidate._variant, [candidate.rule_])
-    odds = candidate._candidate.calibration.log_odds(evidence[candidate.rule_])
-    sizes = [len(fold.left_out) for fold in candidate._crossfit.folds]
+    (tried,) = searched(model, X, y)
+    best, reading = tried.found[model.best_index_], model.best_estimator_.model_.the_reading
+    assert repr(best.readout) == model.best_params_["readout"] == repr(reading.readout)
+    rows, evidence = out_of_fold(tried.crossfit, best.variant, [reading.readout])
+    odds = reading.calibration.log_odds(evidence[reading.readout])
+    sizes = [len(fold.left_out) for fold in tried.crossfit.folds]
     parts = np.split(np.arange(len(rows)), np.cumsum(sizes)[:-1])
-    labels = candidate._crossfit.labels[rows]
+    labels = tried.crossfit.labels[rows]
     aucs = [roc_auc_score(labels[p], odds[p, 1] - odds[p, 0]) for p in parts]
     assert_allclose(model.best_score_, np.mean(aucs), atol=1e-12)
 
@@ -160,7 +161,7 @@ def test_predictions_blend_the_models(fitted, xor):
     """The mean of their log odds; probabilities and classes follow from it."""
     X = xor[1][0]
     models = fitted.estimators_
-    assert models[0] is fitted.best_estimator_
+    assert models[0].model_ is fitted.best_estimator_.model_ is fitted.model_.best
     assert 1 < len(models) <= 6
     mean = np.mean([model.decision_function(X) for model in models], axis=0)
     assert_allclose(fitted.decision_function(X), mean)
@@ -171,23 +172,24 @@ def test_predictions_blend_the_models(fitted, xor):
 
 def test_blended_models_are_of_different_kinds_and_none_is_clearly_worse(fitted):
     kinds = [
-        (model.max_degree, type(model.rule_), np.ceil(2 * model.start_share_))
+        (model.max_degree, type(model.readout_), np.ceil(2 * model.start_share_))
         for model in fitted.estimators_
     ]
     assert len(set(kinds)) == len(kinds)
     results = fitted.cv_results_
     folds = [results[f"split{j}_test_score"][fitted.best_index_] for j in range(3)]
     least = fitted.best_score_ - np.std(folds, ddof=1) / np.sqrt(3)
-    rules = {repr(model.rule_) for model in fitted.estimators_}
-    close = [p["rule"] for p, s in zip(results["params"], results["mean_test_score"]) if s >= least]
-    assert rules <= set(close)
+    readouts = {repr(model.readout_) for model in fitted.estimators_}
+    entries = zip(results["params"], results["mean_test_score"])
+    assert readouts <= {params["readout"] for params, score in entries if score >= least}
 
 
 @pytest.mark.parametrize("alone", [{"n_blended": 1}, {"one_standard_error": True}])
 def test_one_model_predicts_by_itself(alone, xor):
     model = search(**alone).fit(*xor[0])
     X = xor[1][0]
-    assert model.estimators_ == [model.best_estimator_]
+    (only,) = model.estimators_
+    assert only.model_ is model.best_estimator_.model_
     for method in ("predict", "predict_proba", "decision_function"):
         assert_allclose(getattr(model, method)(X), getattr(model.best_estimator_, method)(X))
 
@@ -228,7 +230,7 @@ def test_a_random_part_of_the_grid(xor):
 def test_the_estimators_classifier_limits_the_readouts(classifier, xor):
     base = SDistClassifier(max_iter=8, n_neighbors=5, classifier=classifier)
     model = search(estimator=base, param_grid={"max_degree": [2]}).fit(*xor[0])
-    kinds = {rule.split("(")[0] for rule in model.cv_results_["param_rule"]}
+    kinds = {readout.split("(")[0] for readout in model.cv_results_["param_readout"]}
     expected = {"knn": "Votes"}.get(classifier, classifier.capitalize())
     assert kinds == {expected}
 
@@ -270,7 +272,8 @@ def test_progress(xor, capsys):
 
 def test_penalties_of_the_paper_cut_paths(xor):
     """Those that cut where none does are not tried twice."""
-    crossfit = search(param_grid={"max_degree": [2]}).fit(*xor[0]).best_estimator_._crossfit
+    (one,) = searched(search(param_grid={"max_degree": [2]}), *xor[0])
+    crossfit = one.crossfit
     tried = cheap_variants(crossfit, Limits())
     assert len(tried) == len(set(tried))
     cuts = [v for v in tried if v.penalty is not None]
@@ -294,7 +297,7 @@ def test_clone_keeps_parameters():
         ({"start_share": 0.3}, lambda m: m.start_share_ == 0.3),
         ({"start_share": 1.0}, lambda m: m.start_share_ == 1),
         ({"prune": 2}, lambda m: (m.feature_importances_ > 0).sum() == 2),
-        ({"prune": None}, lambda m: m._variant.recurrences == 1 and m._variant.size is None),
+        ({"prune": None}, lambda m: m.prune is None),
     ],
 )
 def test_what_the_estimator_is_given_is_kept_to(limit, kept_to):
@@ -304,6 +307,9 @@ def test_what_the_estimator_is_given_is_kept_to(limit, kept_to):
     y = (X.sum(axis=1) + rng.normal(size=150) > 0).astype(int)
     model = quick(limits={"max_iter": 15, **limit}).fit(X, y)
     assert all(kept_to(one) for one in model.estimators_)
+    if limit == {"prune": None}:
+        tried = model.cv_results_["params"]
+        assert all(params["recurrences"] == 1 and params["size"] is None for params in tried)
 
 
 def test_the_estimators_seed_is_used(xor):
@@ -427,7 +433,7 @@ def test_scorers_count_rows_by_their_weights(xor):
 
 
 def test_a_wrong_score_costs_no_fits(xor, monkeypatch):
-    monkeypatch.setattr(_tuned, "learn_timed", None)
+    monkeypatch.setattr("metricboost.training.searching.learn_timed", None)
     with pytest.raises(ValueError, match="nonsense"):
         search(scoring="nonsense").fit(*xor[0])
 

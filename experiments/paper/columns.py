@@ -1,0 +1,91 @@
+"""What was measured on a source, and how its methods compare."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..results import Cell, Results, Row, measured, paired
+from ..tables import overlap
+
+#: Rows whose metric or rule is sDist's, each from one cell: (name on the page, method, key).
+OURS = (
+    ("sDist", "sDist", "error"),
+    ("sDist, margin classifier", "sDist", "margin_error"),
+    ("sDist, defaults", "sDist, defaults", "error"),
+    ("sDist, tuned", "sDist, tuned", "error"),
+)
+#: The metric learners that sDist is held against.
+RIVALS = ("kNN", "kNN, standardised", "PGDM", "LMNN", "SMLsm", "SMLsm, columns", "SMLlp",
+          "SMLlp, dominant", "BoostMetric", "NCA")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Column:
+    """What was measured on one source: the lines of a table, repeat to value."""
+
+    source: str
+    rows: dict[str, list[Row]]
+
+    @property
+    def overlap(self) -> float:
+        """Test rows per training row where the repeats are splits of one table, else 0."""
+        return overlap(self.source)
+
+    def errors(self, method: str, key: str = "error") -> dict[int, float]:
+        return measured(self.rows.get(method, []), key)
+
+    def lines(self) -> dict[str, dict[int, float]]:
+        """Every line of the table and its errors; sDist's metric is read in two ways."""
+        found: dict[str, dict[int, float]] = {}
+        for method in self.rows:
+            found[method] = self.errors(method)
+            if method == "sDist":
+                found["sDist, margin classifier"] = self.errors(method, "margin_error")
+        return found
+
+    def of(self, line: str) -> list[Row]:
+        """The rows that a line of the table is from."""
+        return self.rows.get("sDist" if line == "sDist, margin classifier" else line, [])
+
+    def bayes(self) -> dict[int, float]:
+        """The error of the best rule on the test rows of every repeat."""
+        found: dict[int, float] = {}
+        for method in self.rows:
+            found.update(self.errors(method, "bayes_error"))
+        return found
+
+
+def columns(cells: list[Cell], results: Results) -> dict[str, Column]:
+    found: dict[str, Column] = {}
+    for cell in cells:
+        column = found.setdefault(cell.table, Column(cell.table, {}))
+        rows = column.rows.setdefault(cell.model, [])
+        row = results.row(cell)
+        if row is not None:
+            rows.append(row)
+    return found
+
+
+def measured_rows(cells: list[Cell], results: Results) -> dict[str, dict[str, list[Row]]]:
+    """source to method to rows, those that were measured."""
+    return {
+        source: {
+            method: [row for row in rows if row["status"] == "ok"]
+            for method, rows in column.rows.items()
+        }
+        for source, column in columns(cells, results).items()
+    }
+
+
+def excess(column: Column, method: str, key: str) -> tuple[float, float]:
+    errors, bayes = column.errors(method, key), column.bayes()
+    return paired(errors, bayes)
+
+
+def best_rival(column: Column) -> str | None:
+    """The metric learner with the lowest mean."""
+    found = {m: column.errors(m) for m in RIVALS if m in column.rows}
+    means = {m: np.mean(list(values.values())) for m, values in found.items() if values}
+    return min(means, key=lambda m: means[m]) if means else None

@@ -1,0 +1,150 @@
+"""The table of a fit on a device of PyTorch.
+
+The table lies on the device in the precision of the engine, a row for every column, followed by the
+products that there is room for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from .._typing import Float, Rows
+from .base import CONSTANT, Arrays, Table, Terms
+from .torch_search import full_products
+
+if TYPE_CHECKING:
+    from .torch_engine import TorchEngine
+
+#: Numbers that are worked on at a time, if there is a choice.
+WORK = 2**27
+#: There is room for as many products as there are columns, and at least for this many.
+LEAST_ROOM = 64
+
+
+class TorchArrays(Arrays):
+    """Tensors on a device."""
+
+    xp = torch
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+
+    def made(self, values: npt.ArrayLike) -> Tensor:
+        return torch.as_tensor(np.ascontiguousarray(values)).to(self.device)
+
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> Tensor:
+        return torch.empty(shape, dtype=dtype, device=self.device)
+
+    def host(self, array: Tensor) -> npt.NDArray[Any]:
+        found: npt.NDArray[Any] = array.cpu().numpy()
+        return found
+
+
+class TorchTable(Table):
+    """The columns and the kept products, and the kernels over them."""
+
+    def __init__(self, engine: TorchEngine, Xt: Float, n_plain: int | None = None) -> None:
+        self.engine: TorchEngine = engine
+        self.n_columns, self.n_rows = Xt.shape
+        self.n_plain = self.n_columns if n_plain is None else n_plain
+        self._dtype = engine.dtype
+        self._size = self.n_columns
+        n_bytes = self.n_rows * self.n_columns * self._dtype.itemsize
+        with engine.memory_of(f"The table of {self.n_rows} x {self.n_columns}", n_bytes):
+            room = min(max(self.n_columns, LEAST_ROOM), engine.room(self.n_rows, self.n_columns))
+            shape = self.n_columns + room, self.n_rows
+            self._buffer = engine.arrays.empty(shape, self._dtype)
+            for start in range(0, self.n_columns, self._at_a_time()):
+                part = slice(start, min(start + self._at_a_time(), self.n_columns))
+                self._buffer[part] = torch.from_numpy(np.ascontiguousarray(Xt[part]))
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the columns and of the room for products."""
+        return int(self._buffer.nbytes)
+
+    def _at_a_time(self) -> int:
+        """How many columns of all rows are worked on at a time."""
+        return max(WORK // max(self.n_rows, 1), 1)
+
+    def term_moments(self, factors: Rows) -> Float:
+        starts = range(0, len(factors), self._at_a_time())
+        with full_products(self.engine.device):
+            parts = [self._moments(factors[s : s + self._at_a_time()]) for s in starts]
+        return np.vstack(parts) if parts else np.empty((0, 2))
+
+    def _moments(self, factors: Rows) -> Float:
+        raw = self._raw(factors).double()
+        mean = raw.mean(1)
+        deviation = (raw - mean[:, None]).square().mean(1).sqrt()
+        varies = deviation > CONSTANT * raw.abs().amax(1)
+        deviation = torch.where(varies, deviation, torch.inf)
+        return self.engine.arrays.host(torch.stack([mean, deviation], 1))
+
+    def _raw(self, factors: Rows) -> Tensor:
+        """Products of columns, q x n. The padding stands for a column of ones."""
+        index = self.engine.arrays.made(factors).long()
+        table = self._buffer[: self.n_columns]
+        rows = table[index[:, 0]]
+        for factor in index.T[1:]:
+            real = factor < self.n_columns
+            rows[real] *= table[factor[real]]
+        return rows
+
+    def plain(self) -> Tensor:
+        return self._buffer[: self.n_plain].T.contiguous()
+
+    def columns(self, terms: Terms) -> Tensor:
+        return self._rows_of(terms).T
+
+    def along(self, terms: Terms, vectors: Float) -> Tensor:
+        sent = self.engine.arrays.made(vectors).to(self._dtype)
+        return (self._rows_of(terms).T @ sent).double()
+
+    def _rows_of(self, terms: Terms) -> Tensor:
+        """The standardised columns of some terms, q x n: kept ones are copied, others computed."""
+        device = self._buffer.device
+        kept = torch.as_tensor(np.minimum(terms.index, self._size - 1)).to(device)
+        rows = self._buffer[kept]
+        rest = np.flatnonzero(terms.index >= self._size)
+        if len(rest):
+            rows[torch.as_tensor(rest).to(device)] = self._computed(terms[rest])
+        return rows
+
+    def _computed(self, terms: Terms) -> Tensor:
+        """Standardised products, q x n. Those that do not vary are zero."""
+        rows = self._raw(terms.factors)
+        moments = torch.as_tensor(terms.moments).to(rows.device, rows.dtype)
+        return (rows - moments[:, :1]) * (1 / moments[:, 1:])
+
+    def pulled_back(self, terms: Terms, y: Tensor) -> Float:
+        y = y.to(self._dtype)
+        if terms.index[-1] != len(terms) - 1:  # not all candidates
+            parts = [_times(self._rows_of(part), y) for part in self._blocks(terms)]
+        else:
+            self._keep(terms)
+            beyond = self._blocks(terms[self._size :])
+            kept = _times(self._buffer[: self._size], y)
+            parts = [kept, *(_times(self._computed(part), y) for part in beyond)]
+        found: Float = self.engine.arrays.host(torch.cat(parts).T.double())
+        return found
+
+    def _keep(self, terms: Terms) -> None:
+        """Keep the columns of new candidates, as many as there is room for."""
+        for part in self._blocks(terms[self._size : len(self._buffer)]):
+            self._buffer[self._size : self._size + len(part)] = self._computed(part)
+            self._size += len(part)
+
+    def _blocks(self, terms: Terms) -> list[Terms]:
+        starts = range(0, len(terms), self._at_a_time())
+        return [terms[s : s + self._at_a_time()] for s in starts]
+
+
+def _times(columns: Tensor, y: Tensor) -> Tensor:
+    """``columns @ y`` for a ``y`` of few columns: a product from the left takes a third as long."""
+    return (y.T.contiguous() @ columns.T).T
