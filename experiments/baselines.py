@@ -99,20 +99,18 @@ def compare_errors(n_splits: int) -> None:
 
 
 def time_pgdm() -> None:
-    rows = {
-        **{name: training(name) for name in ("Ionosphere", "SECOM", "Madelon")},
-        "double ring": make_double_ring(2000, 500, random_state=0),
-        "double ring of 1000": make_double_ring(5000, 1000, random_state=0),
-    }
+    rows = [(name, *training(name)) for name in ("Ionosphere", "SECOM", "Madelon")]
+    for n, p in ((2000, 500), (5000, 1000)):
+        rows.append(("double ring", *make_double_ring(n, p, random_state=0)))
     titles = ("rows", "columns", "seconds", "(CPU)", "iterations")
     print(f"{'PGDM, the full matrix':24}" + "".join(f"{title:>11}" for title in titles))
-    for name, (X, y) in rows.items():
+    for name, X, y in rows:
         model, wall, cpu = timed(lambda X=X, y=y: PGDM().fit(X, y))
         cells = (len(X), X.shape[1], f"{wall:.1f}", f"({cpu:.1f})", model.n_iter_)
-        values = {"seconds": wall, "cpu_seconds": cpu, "iterations": model.n_iter_}
-        record("pgdm", f"{name}, {len(X)} x {X.shape[1]}", "PGDM", **values)
         told = "" if model.converged_ else "  not converged"
         print(f"  {name:22}" + "".join(f"{cell:>11}" for cell in cells) + told, flush=True)
+        values = {"seconds": wall, "cpu_seconds": cpu, "iterations": model.n_iter_}
+        record("pgdm", f"{name}, {len(X)} x {X.shape[1]}", "PGDM", **values)
 
 
 def training(name: str) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:

@@ -18,6 +18,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from metricboost.boosting.loop import BoostingOptions
 from metricboost.engines import get_engine
@@ -66,7 +67,8 @@ def step_times(
         marks.append((time.perf_counter(), sum(step.refreshed for step in path.steps)))
 
     cores = os.cpu_count() or 1
-    learned = learn(X, labels, np.ones(len(labels)), get_engine(engine, cores), given, watch)
+    with threadpool_limits(1, user_api="blas"):  # the engine has threads of its own
+        learned = learn(X, labels, np.ones(len(labels)), get_engine(engine, cores), given, watch)
     taken = [(after[0] - before[0], after[1] > before[1]) for before, after in pairwise(marks)]
     step = float(np.median([seconds for seconds, refreshed in taken if not refreshed]))
     refreshes = [seconds - step for seconds, refreshed in taken if refreshed]
@@ -102,9 +104,17 @@ def main() -> None:
         f"{len(used)} columns used, of which {noise} are noise; loss {loss:.8g}"
     )
     record(
-        "engines", f"{given.rows:,} x {given.columns:,}", given.engine, seconds=seconds,
-        step_seconds=step, refresh_seconds=refresh, loss=loss,
+        "engines", f"{given.rows:,} x {given.columns:,}", f"{given.engine}, {_machine()}",
+        seconds=seconds, step_seconds=step, refresh_seconds=refresh, loss=loss,
     )  # fmt: skip
+
+
+def _machine() -> str:
+    """The GPU if one is in use, else the number of cores."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available():
+        return str(torch.cuda.get_device_name())
+    return f"{os.cpu_count() or 1} cores"
 
 
 if __name__ == "__main__":

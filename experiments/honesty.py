@@ -136,9 +136,10 @@ def show_noise(results: Results, cells: Sequence[Cell]) -> None:
         rows = results.rows(cell for cell in cells if cell.table == name)
         gains = np.array(list(measured(rows, "gain").values()))
         score = number(*mean_and_error(measured(rows, "oob_score").values()))
+        better = (gains >= TO_BEAT_GUESSING).sum()
         print(
             f"{name}: oob_score_ {score}, gain {gains.mean():.1f} ({gains.min():.1f} to "
-            f"{gains.max():.1f}), better than guessing {(gains >= TO_BEAT_GUESSING).sum()} of {len(gains)}"
+            f"{gains.max():.1f}), better than guessing {better} of {len(gains)}"
         )
 
 

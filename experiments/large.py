@@ -226,9 +226,7 @@ def ring_block(n: int, p: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return X, y
 
 
-def fitted(
-    kind: str, X: np.ndarray, y: np.ndarray, X_test: np.ndarray, y_test: np.ndarray
-) -> None:
+def fitted(kind: str, X: np.ndarray, y: np.ndarray, X_test: np.ndarray, y_test: np.ndarray) -> None:
     with peak_memory() as above, timed_passes() as passes:
         start = time.perf_counter()
         model = SDistClassifier(random_state=0).fit(X, y)

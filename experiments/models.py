@@ -6,7 +6,6 @@ Modules of other packages are imported late, so that one that is not installed c
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -141,21 +140,6 @@ def described(model: BaseEstimator) -> dict[str, str]:
     """All parameters, the defaults too: if a default changes, so does the model."""
     given = sorted(model.get_params().items())
     return {name: repr(value) for name, value in given if not name.endswith("steps")}
-
-
-def with_versions(name: str) -> dict[str, Any]:
-    """The settings of a model of the quality study: its parameters, and the versions of packages."""
-    try:
-        model = build(name, {})
-    except NotAvailableError:
-        return {"parameters": "not available"}
-    parts = [model, *(v for v in model.get_params().values() if hasattr(v, "get_params"))]
-    return {"parameters": described(model), "packages": sorted({_package(one) for one in parts})}
-
-
-def _package(model: BaseEstimator) -> str:
-    name = type(model).__module__.split(".")[0]
-    return f"{name} {getattr(importlib.import_module(name), '__version__', '')}"
 
 
 def build(name: str, settings: Settings) -> BaseEstimator:

@@ -6,9 +6,9 @@
 
 No model chooses anything on its test rows. The defaults were chosen on the tables of ``CHOSEN_ON``,
 on splits with other seeds. A fit has ten minutes; one that needs more is recorded as such. A run
-that was interrupted goes on where it stopped. If the parameters of a model or the version of its
-package change, its cells are measured again. ``experiments.pages`` writes the tables of the
-documentation from the results.
+that was interrupted goes on where it stopped. If the defaults of metricboost change, its cells are
+measured again; for those of other models there is ``--fresh``. ``experiments.pages`` writes the
+tables of the documentation from the results.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 
 from . import tables
 from .measures import error_of_split
-from .models import MODELS, with_versions
+from .models import MODELS, default_settings
 from .results import Cell, Results, Row, mean_and_error, measured, number, paired
 from .runner import measure_missing
 
@@ -112,7 +112,7 @@ COLUMNS = [
 def selected(chosen: TableSet) -> Iterator[Cell]:
     """In blocks of five seeds, so that an unfinished run has some splits of everything."""
     seeds = range(*chosen.seeds)
-    settings = {model: with_versions(model) for model in chosen.models}
+    settings = {model: default_settings(model) for model in chosen.models}
     for first in range(0, len(seeds), 5):
         for table in chosen.tables:
             for model in chosen.models:

@@ -113,12 +113,13 @@ class Results:
         known = self.of(experiment).items()
         return [row for (t, m, seed), row in known if (t, m) == (table, model) and seed is not None]
 
-    def summary(self, experiment: str, table: str, model: str) -> Row | None:
+    def summary(self, experiment: str, table: str, model: str, key: str = "error") -> Row | None:
         """The summary of splits that were not kept, until as many have been measured."""
         row = self.of(experiment).get((table, model, None))
-        if row is None or len(self.seeds(experiment, table, model)) >= row.get("splits", 1):
+        if row is None or (key not in row and row["status"] == "ok"):
             return None
-        return row
+        found = measured(self.seeds(experiment, table, model), key)
+        return None if len(found) >= row["splits"] else row
 
     def add(self, cell: Cell, row: Row) -> None:
         """Append what was measured."""

@@ -61,7 +61,7 @@ NOT_FINITE = {
 @pytest.mark.parametrize("value", NOT_FINITE)
 @pytest.mark.usefixtures("no_work")
 def test_fit_names_the_column_that_is_not_finite(cls, kind, value, X, y):
-    """Which column, what is wrong with it, and what to do."""
+    """The message says which column is wrong, what is wrong with it, and what to do."""
     bad, remedy = NOT_FINITE[value]
     X[17, 2] = bad
     with pytest.raises(ValueError, match=re.escape(named(kind, 2))) as caught:
@@ -74,7 +74,7 @@ def test_fit_names_the_column_that_is_not_finite(cls, kind, value, X, y):
 @BOTH
 @pytest.mark.parametrize("kind", ["array", "pandas", "polars"])
 def test_methods_name_the_column_that_is_not_finite(cls, kind, X, y):
-    """So does every method of a fitted model."""
+    """Every method of a fitted model names the column too."""
     model = small(cls).fit(CONTAINERS[kind](X), y)
     X[3, 4] = np.nan
     for method in methods(model).values():
@@ -177,7 +177,7 @@ def test_text_is_refused_in_prediction(dtype, X, y):
 @BOTH
 @pytest.mark.usefixtures("no_work")
 def test_shape_of_the_table(cls, X, y):
-    """One dimension, no rows, no columns, sparse: each refused."""
+    """Tables of one dimension, without rows, without columns, or of another length are refused."""
     with pytest.raises(ValueError, match="Expected 2D"):
         small(cls).fit(X[:, 0], y)
     with pytest.raises(ValueError, match=r"0 sample"):
@@ -275,7 +275,7 @@ def test_complex_numbers_beside_nullable_ones():
 @pytest.mark.parametrize("clip", [None, 1e300])
 @pytest.mark.parametrize("engine", ["native", "numpy"])
 def test_one_value_that_other_folds_cannot_reach(value, clip, engine, X, y):
-    """Not clipped, it is too far from the rows of the folds that do not have it."""
+    """Without a clip the value is too far from the rows of the folds that leave it out."""
     X = X.copy()
     X[0, 0] = value
     model = SDistClassifier(clip=clip, max_iter=3, n_averaged=2, engine=engine, random_state=0)
@@ -284,6 +284,17 @@ def test_one_value_that_other_folds_cannot_reach(value, clip, engine, X, y):
     with pytest.raises(ValueError, match="Column 'x0' has values so far"):
         SDistClassifierCV(model, cv=2, param_grid={"max_degree": [2]}, random_state=0).fit(X, y)
     assert np.isfinite(model.set_params(clip=3.0).fit(X, y).predict_proba(X)).all()
+
+
+@pytest.mark.parametrize("kind", ["array", "pandas", "polars"])
+def test_a_value_that_other_folds_cannot_reach_is_named(kind, X, y):
+    """The message has the name of the column, in a fit and in a search."""
+    X[0, 3] = 1e200
+    model = small(clip=None, max_iter=3, n_averaged=2)
+    search = SDistClassifierCV(model, cv=2, param_grid={"max_degree": [2]}, random_state=0)
+    for estimator in (model, search):
+        with pytest.raises(ValueError, match=f"Column '{named(kind, 3)}' has values so far"):
+            estimator.fit(CONTAINERS[kind](X), y)
 
 
 def test_integers_beyond_floats():
@@ -298,7 +309,7 @@ def test_integers_beyond_floats():
 @BOTH
 @pytest.mark.usefixtures("no_work")
 def test_labels_are_needed(cls, X):
-    """No target, no metric."""
+    """A fit without labels is refused."""
     with pytest.raises(ValueError, match=r"\by\b.*labels"):
         small(cls).fit(X, None)
 
@@ -307,7 +318,7 @@ def test_labels_are_needed(cls, X):
 @pytest.mark.usefixtures("no_work")
 @pytest.mark.parametrize("label", [1, "ill", True, -1.0])
 def test_one_class_only(cls, label, X):
-    """The class there is, is named, with what to check."""
+    """The message names the only class, and says what to check."""
     with pytest.raises(ValueError, match=rf"(?i)one class.*{label}.*check"):
         small(cls).fit(X, np.full(150, label))
 
@@ -324,7 +335,7 @@ def test_a_class_of_one_row(cls, X):
 @BOTH
 @pytest.mark.usefixtures("no_work")
 def test_a_third_class_of_one_row(cls, X):
-    """Several classes are welcome, but each needs rows to be a neighbour of."""
+    """With three classes each class needs two rows too."""
     with pytest.raises(ValueError, match=r"Class 7 .*at least 2 rows"):
         small(cls).fit(X, np.r_[np.arange(149) % 2, 7])
 
@@ -340,7 +351,7 @@ def test_a_continuous_target(cls, X):
 @BOTH
 @pytest.mark.usefixtures("no_work")
 def test_a_target_of_two_columns(cls, X, y):
-    """One label a row."""
+    """y must have one label per row."""
     with pytest.raises(ValueError, match=r"\by\b"):
         small(cls).fit(X, np.c_[y, y])
 
@@ -360,7 +371,7 @@ MISSING_LABELS = {
 @pytest.mark.parametrize("kind", MISSING_LABELS)
 @pytest.mark.usefixtures("no_work")
 def test_missing_labels(cls, kind, X, y):
-    """y is named, and that every row needs a label."""
+    """The message names y, and says that every row needs a label."""
     with pytest.raises(ValueError, match=r"\by\b.*label"):
         small(cls).fit(X, MISSING_LABELS[kind](y))
 
@@ -435,7 +446,7 @@ def test_impossible_start(cls, kind, X, y):
 
 @BOTH
 def test_start_from_a_metric_over_other_columns(cls, X, y):
-    """Nor can a metric over other columns, or of a higher degree, be the start."""
+    """A start metric over other columns, or of a higher degree, is refused."""
     narrow = small(cls).fit(X[:, :4], y).metric_
     with pytest.raises(ValueError, match=r"init has 4 columns.*5"):
         small(cls, init=narrow).fit(X, y)
@@ -462,7 +473,7 @@ SAMPLE_WEIGHTS = {
 @pytest.mark.parametrize("kind", SAMPLE_WEIGHTS)
 @pytest.mark.usefixtures("no_work")
 def test_impossible_sample_weights(cls, kind, X, y):
-    """Weights are finite, not negative, one a row, and not all zero."""
+    """Weights must be finite, not negative, one per row, and not all zero."""
     weight, message = SAMPLE_WEIGHTS[kind]
     with pytest.raises(ValueError, match=message):
         small(cls).fit(X, y, sample_weight=weight)

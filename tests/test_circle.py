@@ -37,7 +37,7 @@ def test_no_node_can_move_to_fewer_crossings(network):
 
 
 def test_orders_without_crossings():
-    """Rings, stars, trees and separate links have no crossings, whatever the numbers of the nodes."""
+    """Rings, stars, trees and separate links have no crossings, however they are numbered."""
     rng = np.random.default_rng(0)
     ring = [(i, (i + 1) % 9) for i in range(9)]
     star = [(0, i) for i in range(1, 9)]

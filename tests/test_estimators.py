@@ -79,7 +79,7 @@ def margins(embedding, y, k):
 
 @BOTH
 def test_fitted_attributes(cls, train):
-    """Their types and ranges."""
+    """Fitted attributes have the documented types and ranges."""
     model = one_fit(cls).fit(*train)
     assert isinstance(model.metric_, SparseMetric)
     assert_array_equal(model.classes_, [0, 1])
@@ -90,7 +90,7 @@ def test_fitted_attributes(cls, train):
 
 
 def test_the_path_has_one_row_per_accepted_step(fitted):
-    """Attempts increase; the metric only grows, in rank, terms and complexity."""
+    """Attempts increase, and the rank, the terms and the complexity of the metric never shrink."""
     path = fitted.path_
     assert {"attempt", "loss", "complexity", "rank", "terms"} <= set(path.dtype.names)
     assert len(path) > 3
@@ -112,7 +112,7 @@ def test_the_path_ends_at_the_unpruned_metric(unpruned, train):
 
 
 def test_the_metric_is_what_was_learned_at_unit_variance(fitted, unpruned, train, unseen):
-    """One factor for all distances: the training rows have a total variance of 1."""
+    """All distances have one factor, with which the training rows have a total variance of 1."""
     for model in (fitted, unpruned):
         learned = as_learned(model, train)
         assert set(model.metric_.columns) == set(learned.columns)
@@ -135,7 +135,7 @@ def test_loss_on_the_path_is_the_summed_exponential_loss(train):
 
 
 def test_loss_falls_without_bags_and_refreshes(train):
-    """On fixed neighbours and all rows every step lowers the loss, from n on."""
+    """With fixed neighbours and all rows every step lowers the loss, which starts from n."""
     model = one_fit(subsample=1.0, refresh_every=None, oob_gate=None).fit(*train)
     loss = np.r_[200.0, model.path_["loss"]]
     assert len(loss) == 26
@@ -143,7 +143,7 @@ def test_loss_falls_without_bags_and_refreshes(train):
 
 
 def test_importances(fitted):
-    """A term's weight W_aa is shared by its distinct columns; exact zeros for the unused."""
+    """The weight W_aa of a term is shared by its distinct columns; unused columns have 0."""
     weight = np.diag(fitted.metric_.matrix())
     expected = np.zeros(8)
     for columns, share in zip(fitted.metric_.columns, weight):
@@ -172,7 +172,7 @@ def test_a_second_fit_forgets_the_first(train, unseen):
 
 @CLASSIFIERS
 def test_decision_function_agrees_with_predict(params, train, unseen):
-    """Positive exactly where ``classes_[1]`` is predicted."""
+    """The decision function is positive exactly where ``classes_[1]`` is predicted."""
     model = one_fit(**params).fit(train[0], np.array(["a", "b"])[train[1]])
     score = model.decision_function(unseen)
     assert score.shape == (100,)
@@ -203,7 +203,7 @@ def mean_squared(model, X, y, queries, k):
 
 
 def test_margin_compares_mean_squared_distances(fitted, train, unseen):
-    """The log of their ratio, with the slope and the threshold that were calibrated."""
+    """The decision function is the calibrated log of their ratio."""
     d = mean_squared(fitted, *train, unseen, fitted.n_neighbors_predict_)
     calibration = fitted.model_.the_reading.calibration
     threshold = calibration.offsets[1] - calibration.offsets[0]
@@ -215,7 +215,7 @@ def test_margin_compares_mean_squared_distances(fitted, train, unseen):
 
 
 def vote_evidence(model, X, y, queries, k):
-    """Logarithms of scikit-learn's votes on the embedding, none of them quite zero."""
+    """Logarithms of scikit-learn's votes on the embedding plus one half."""
     oracle = KNeighborsClassifier(k).fit(model.transform(X), y)
     return np.log(k * oracle.predict_proba(model.transform(queries)) + 0.5)
 
@@ -262,7 +262,7 @@ def test_one_row_at_a_time(fitted, unseen):
 
 
 def test_more_neighbours_than_rows(train, unseen):
-    """More neighbours than a class has rows are all of its rows."""
+    """If a class has fewer rows than neighbours are asked for, all of its rows count."""
     largest = int(np.bincount(train[1]).max())
     a = one_fit(n_neighbors_predict=1000).fit(*train).decision_function(unseen)
     b = one_fit(n_neighbors_predict=largest).fit(*train).decision_function(unseen)
@@ -270,7 +270,7 @@ def test_more_neighbours_than_rows(train, unseen):
 
 
 def test_number_of_neighbours_is_chosen_out_of_fold(fitted, train):
-    """The smallest Brier score of the four, by brute force."""
+    """The chosen number has the smallest Brier score of the four numbers, by brute force."""
     X, y = train
     brier = {}
     for k in (3, 5, 10, 20):
@@ -296,7 +296,7 @@ NAMES = np.array(["low", "middle", "high"])
 
 @pytest.fixture(scope="module")
 def three():
-    """Classes by the product of two columns of six, with noise: none by a column alone."""
+    """The classes depend on the product of two of six columns, and on no column by itself."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(450, 6))
     signal = X[:, 1] * X[:, 4] + 0.1 * rng.normal(size=450)
@@ -310,7 +310,7 @@ MULTICLASS = pytest.mark.parametrize("multiclass", ["common", "coded"])
 @MULTICLASS
 @CLASSIFIERS
 def test_three_classes(params, multiclass, three):
-    """Strings in, strings out; the decision function has a column a class and agrees."""
+    """Predictions are strings as the labels; the decision function has one column per class."""
     X, y, unseen, truth = three
     model = one_fit(multiclass=multiclass, max_iter=40, **params).fit(X, y)
     assert_array_equal(model.classes_, ["high", "low", "middle"])
@@ -327,7 +327,7 @@ def test_three_classes(params, multiclass, three):
 
 
 def test_margin_of_three_classes(three):
-    """Of each class: less the log of the mean squared distance to it, calibrated."""
+    """The evidence for a class is minus the log of the mean squared distance to it, calibrated."""
     X, y, unseen, _ = three
     model = one_fit(classifier="margin", n_neighbors_predict=5).fit(X, y)
     evidence = -np.log(mean_squared(model, X, y, unseen, 5))
@@ -364,7 +364,7 @@ def test_a_class_with_fewer_rows_than_neighbours(cls, multiclass, three):
 
 @MULTICLASS
 def test_names_of_three_classes_do_not_matter(multiclass, three):
-    """Labels in another order, or numbers: the same distance."""
+    """Labels in another order, or numbers as labels, give the same distance."""
     X, y, unseen, _ = three
     a = one_fit(multiclass=multiclass).fit(X, y)
     b = one_fit(multiclass=multiclass).fit(X, np.select([y == "low", y == "high"], [7, 3], -1))
@@ -378,7 +378,7 @@ def test_two_classes_are_alike_under_either_reading(train, unseen):
 
 
 def test_screened_pairs_of_three_classes(three):
-    """The product that the classes are made of, of twenty-one."""
+    """The first of twenty-one pairs is the product that the classes are made of."""
     X, y, _, _ = three
     found = ScreenedPairs().fit(X, y)
     assert found.pairs_[0] == (1, 4)
@@ -389,7 +389,7 @@ def test_screened_pairs_of_three_classes(three):
 
 
 def test_stages_end_at_the_unpruned_model(fitted, unpruned, unseen):
-    """One stage an accepted step; the last is the model before pruning."""
+    """There is one stage for each accepted step; the last is the model before pruning."""
     stages = list(fitted.staged_transform(unseen))
     assert [stage.shape[1] for stage in stages] == fitted.path_["rank"].tolist()
     assert_allclose(stages[-1], unpruned.transform(unseen), atol=1e-10)
@@ -418,7 +418,7 @@ def test_a_shorter_fit_is_the_beginning_of_a_longer(params, max_iter, train, uns
 
 
 def test_the_penalty_stops_earlier(train, unseen):
-    """A large complexity penalty takes the first step, none takes them all."""
+    """With a large complexity penalty only the first step is kept."""
     strict = one_fit(complexity_penalty=1e9, refresh_every=None, prune=None).fit(*train)
     assert strict.best_iter_ == 1
     assert len(strict.path_) > 3
@@ -440,7 +440,7 @@ def test_the_penalty_minimises_its_criterion(train):
 
 @pytest.mark.parametrize("classifier", ["margin", "knn"])
 def test_swapped_labels_give_the_same_metric(classifier, train, unseen):
-    """And the opposite scores."""
+    """The scores have the opposite sign."""
     X, y = train
     a = one_fit(classifier=classifier).fit(X, y)
     b = one_fit(classifier=classifier).fit(X, 1 - y)

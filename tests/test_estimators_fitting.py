@@ -107,7 +107,7 @@ def weight():
     "params", [{}, {"class_weight": "balanced"}, {"complexity_penalty": 1.0, "oob_gate": None}]
 )
 def test_rows_without_weight_are_as_if_removed(cls, params, train, unseen, weight):
-    """The same path, losses included, and the same metric."""
+    """The path with its losses and the metric are those of a fit without these rows."""
     X, y = train
     kept = weight > 0
     a = one_fit(cls, **params).fit(X, y, sample_weight=weight)
@@ -118,7 +118,7 @@ def test_rows_without_weight_are_as_if_removed(cls, params, train, unseen, weigh
 
 
 def test_rows_without_weight_do_not_vote(train, unseen, weight):
-    """Nor are they neighbours of a new row."""
+    """Rows without weight are no neighbours of a new row."""
     X, y = train
     kept = weight > 0
     a = one_fit().fit(X, y, sample_weight=weight)
@@ -146,7 +146,7 @@ def test_weights_matter(train):
 @BOTH
 @pytest.mark.parametrize("class_weight", ["balanced", {0: 1.0, 1: 3.0}])
 def test_class_weights_are_sample_weights(cls, class_weight, train, unseen):
-    """Both spellings give the same model; they multiply with weights of the rows."""
+    """Class weights equal weights of rows, and are multiplied with given weights of rows."""
     rows = np.r_[np.flatnonzero(train[1] == 0)[:60], np.flatnonzero(train[1] == 1)[:90]]
     X, y = train[0][rows], train[1][rows]
     own = np.random.default_rng(0).uniform(0.5, 2, 150)
@@ -174,7 +174,7 @@ def test_class_weights_go_by_label(train):
 @QUIET
 @pytest.mark.parametrize("init", ["identity", np.eye(8)], ids=["word", "matrix"])
 def test_identity_start(init, train, unseen):
-    """All columns alike, then what boosting adds; the word is the identity matrix."""
+    """The start has equal weights for all columns; "identity" is the identity matrix."""
     X, y = train
     model = one_fit(init=init, oob_gate=1.0, prune=None).fit(X, y)
     assert model.best_iter_ > 0
@@ -211,7 +211,7 @@ def test_start_from_a_matrix(train, unseen):
 
 @QUIET
 def test_start_from_a_metric(xor, unseen, fitted):
-    """A given metric is taken as it is, constants included, on other rows too."""
+    """A given metric keeps its constants, also if it is fitted to other rows."""
     start = fitted.metric_
     other = xor[0][100:], xor[1][100:]
     kept = one_fit(init=start, oob_gate=1e6).fit(*other)
@@ -227,7 +227,7 @@ def test_start_from_a_metric(xor, unseen, fitted):
 
 @pytest.mark.parametrize("size", [2, 3])
 def test_prune_keeps_the_heaviest_variables(size, train, unpruned):
-    """As many as asked for, those with the largest share, and the weights they had."""
+    """The variables with the largest share stay, and their terms keep their weights."""
     model = one_fit(prune=size).fit(*train)
     heaviest = np.argsort(-unpruned.feature_importances_)[:size]
     assert len(variables(unpruned)) > size
@@ -240,12 +240,12 @@ def test_prune_keeps_the_heaviest_variables(size, train, unpruned):
 
 
 def test_prune_to_more_than_there_are(train, unseen, unpruned):
-    """Keeping more variables than were used keeps all."""
+    """If fewer variables were used than ``prune`` keeps, all of them stay."""
     distances_agree(one_fit(prune=8).fit(*train), unpruned, unseen, atol=1e-12)
 
 
 def test_automatic_pruning_drops_what_one_step_used(train, fitted, unpruned):
-    """No variable is new, and each of those kept was worth more than one step."""
+    """Pruning adds no variable, and keeps those that more than one step used."""
     assert variables(fitted) <= variables(unpruned)
     X, y = make_madelon(500, 40, n_informative=3, n_redundant=0, random_state=2)
     params = {"oob_gate": 1.0, "n_nonzero": 8}
@@ -259,7 +259,7 @@ def test_automatic_pruning_drops_what_one_step_used(train, fitted, unpruned):
 
 @pytest.mark.parametrize("max_degree", [1, 2, 3])
 def test_degree_is_capped(max_degree, train):
-    """``max_degree=1`` learns a linear metric; higher caps are reached and never passed."""
+    """The highest degree of a term is ``max_degree``."""
     model = one_fit(max_degree=max_degree, oob_gate=None, prune=None, max_iter=40).fit(*train)
     assert max(len(term) for term in model.metric_.columns) == max_degree
 
@@ -285,7 +285,7 @@ def test_steps_are_sparse(n_nonzero, train):
 
 @QUIET
 def test_the_gate_decides(train):
-    """A higher gate accepts fewer steps; a hopeless one ends the fit after 30 attempts."""
+    """A higher gate accepts fewer steps; after 30 rejected attempts the fit ends."""
     accepted = [
         len(one_fit(SDist, oob_gate=gate, max_iter=100).fit(*train).path_)
         for gate in (None, 2.0, 4.0, 1e6)
@@ -297,7 +297,7 @@ def test_the_gate_decides(train):
 
 
 def test_refreshes_are_counted_in_accepted_steps(train):
-    """Every third accepted step, or never."""
+    """``refresh_every=3`` refreshes at every third accepted step, and None never."""
     path = one_fit(refresh_every=3).fit(*train).path_
     assert_array_equal(path["refreshed"], np.arange(1, len(path) + 1) % 3 == 0)
     assert not one_fit(refresh_every=None).fit(*train).path_["refreshed"].any()
@@ -324,7 +324,7 @@ def test_screening_finds_a_pair_among_noise():
 
 
 def test_how_many_candidates_there_may_be_by_default():
-    """4096, but always twice as many as columns; the limit ends the making of products."""
+    """At most 4096 candidates, or twice as many as columns; no more products are made then."""
     X, y = make_xor(120, 6, informative=1.0, random_state=0)
     params = {"oob_gate": None, "prune": None}
     everything = one_fit(SDist, max_features=None, **params).fit(X, y)
@@ -342,7 +342,7 @@ def test_how_many_candidates_there_may_be_by_default():
 
 
 def test_the_share_of_a_start_that_nothing_was_added_to():
-    """All columns alike are the plain distance, wherever they come from."""
+    """Equal weights of all columns are the plain distance, whatever the start was."""
     X, y = np.random.default_rng(1).normal(size=(120, 5)), np.arange(120) % 2
     for init in ("zero", "identity"):
         with pytest.warns(UserWarning, match="No step was accepted"):
@@ -366,7 +366,7 @@ def test_the_share_of_a_start_that_nothing_was_added_to():
     ],
 )
 def test_separable_classes(gap, params):
-    """No step weight runs away: everything stays finite, and the classes are told apart."""
+    """The weights of steps stay finite, and the classes are told apart."""
     X = np.random.default_rng(0).standard_normal((80, 4))
     y = np.repeat([0, 1], 40)
     X[:, 1] += gap * y
@@ -386,7 +386,7 @@ def test_separable_classes(gap, params):
 
 @BOTH
 def test_progress_line(cls, train, capsys):
-    """Attempts, accepted steps, loss, terms and time left on standard error, ending the line."""
+    """Attempts, accepted steps, loss, terms and the time left are written to standard error."""
     model = one_fit(cls, verbose=1).fit(*train)
     captured = capsys.readouterr()
     assert captured.out == ""
@@ -401,14 +401,14 @@ def test_progress_line(cls, train, capsys):
 
 @QUIET
 def test_progress_line_with_nothing_accepted(train, capsys):
-    """There is no loss to show then, and still a line."""
+    """Without an accepted step the line shows no loss."""
     one_fit(verbose=1, oob_gate=1e6).fit(*train)
     assert "accepted 0" in capsys.readouterr().err
 
 
 @BOTH
 def test_silent_by_default(cls, train, capsys):
-    """Nothing is written."""
+    """Nothing is written by default."""
     one_fit(cls).fit(*train)
     captured = capsys.readouterr()
     assert captured.out + captured.err == ""

@@ -45,7 +45,7 @@ NAMES = ["age", "income", "height", "weight", "pulse", "dose"]
 
 @pytest.fixture(scope="module")
 def gaps(table):
-    """Values of column 4 are missing half of the time where the class is 1, and seldom else."""
+    """Values of column 4 are often missing in class 1, and seldom in class 0."""
     X, y = table
     rng = np.random.default_rng(1)
     X = X.copy()
@@ -56,7 +56,7 @@ def gaps(table):
 
 @BOTH
 def test_missing_values_are_imputed_inside(cls, gaps):
-    """That a value is missing is a column, named after its own, and it tells the classes apart."""
+    """The indicator of a column with missing values is named after it, and tells classes apart."""
     frame = pd.DataFrame(gaps[0], columns=NAMES)
     model = short(cls, missing="impute").fit(frame, gaps[1])
     assert model.n_features_in_ == 6
@@ -74,7 +74,7 @@ def test_missing_values_are_imputed_inside(cls, gaps):
 
 
 def test_values_missing_at_random_are_only_filled(table):
-    """Indicators that say nothing about the classes are no candidates: medians by hand do it."""
+    """Indicators that are independent of the classes are no candidates; medians are filled in."""
     X, y = table
     X = np.where(np.random.default_rng(3).random(X.shape) < 0.1, np.nan, X)
     by_hand = np.where(np.isnan(X), np.nanmedian(X, axis=0), X)
@@ -87,7 +87,7 @@ def test_values_missing_at_random_are_only_filled(table):
 
 @pytest.mark.parametrize("params", [{"start_share": 1.0}, {"init": "identity", "max_iter": 1}])
 def test_the_plain_distance_knows_no_indicators(gaps, params):
-    """Two rows are not close because the same values were lost."""
+    """Indicators of missing values have no share in the plain distance."""
     X, y = gaps
     model = short(SDist, missing="impute", oob_gate=1e9, **params).fit(X, y)
     assert [term.name for term in model.metric_.terms] == [f"x{j}" for j in range(6)]
@@ -96,7 +96,7 @@ def test_the_plain_distance_knows_no_indicators(gaps, params):
 
 
 def test_a_metric_with_indicators_can_be_started_from(gaps):
-    """Its columns are those of the input, and its indicators may stand in other places."""
+    """The indicators of a start metric may have other numbers in the new table."""
     X, y = gaps
     first = short(SDist, missing="impute").fit(X, y)
     assert any("missing(x4)" in term.name for term in first.metric_.terms)
@@ -124,7 +124,7 @@ def test_a_start_that_needs_indicators_is_told_so(gaps, table):
 
 
 def test_indicators_alone_can_be_learned_from():
-    """Where every value is the same or missing, that it is missing is all there is."""
+    """Every value is the same or missing, so that only the indicators vary."""
     y = np.repeat([0, 1], 40)
     X = np.where((np.random.default_rng(0).random((80, 2)) < 0.8 * y[:, None]), np.nan, 1.0)
     model = short(missing="impute").fit(X, y)
@@ -151,7 +151,7 @@ def test_missing_where_nothing_was_missing_in_training(cls, gaps):
 
 @BOTH
 def test_no_gaps_no_indicators(cls, table):
-    """Then it is the same model as without."""
+    """Without missing values missing="impute" makes the same model as missing="error"."""
     X, y = table
     a, b = short(cls, missing="impute").fit(X, y), short(cls).fit(X, y)
     assert_array_equal(a.transform(X), b.transform(X))
@@ -178,7 +178,7 @@ def test_gaps_survive_pickling_and_frames(cls, gaps):
 
 
 def test_a_column_that_is_missing_everywhere(table):
-    """Nothing to learn from, nor from its indicator: both are constant."""
+    """The column and its indicator are constant, and are left out."""
     X, y = table
     wider = np.insert(X, 3, np.nan, axis=1)
     with pytest.warns(UserWarning, match="Constant column"):
@@ -203,7 +203,7 @@ def test_rows_without_weight_do_not_shape_the_medians(gaps):
 
 @BOTH
 def test_a_pickle_is_the_same_model(cls, table):
-    """With its paths, folds and choices, and ready for another fit."""
+    """A pickled model has its path and its stages, and can be fitted again."""
     X, y = table
     model = short(cls).fit(X, y)
     twin = pickle.loads(pickle.dumps(model))

@@ -37,7 +37,7 @@ def search(**params):
 
 
 def quick(**params):
-    """For what does not depend on the readouts: the paper's alone, which is the cheapest."""
+    """A search with the margin only, for tests that do not depend on the readouts."""
     limits = {"max_iter": 3, "n_neighbors": 3, "classifier": "margin", **params.pop("limits", {})}
     return search(
         **{"estimator": SDistClassifier(**limits), "param_grid": {"max_degree": [2]}, **params}
@@ -94,7 +94,7 @@ def test_results_are_those_of_a_search(fitted):
 
 
 def test_a_few_dozen_variants_of_each_fit(fitted):
-    """Stops, penalties, sizes, recurrences and shares, none of which needs a fit."""
+    """Steps, penalties, sizes, recurrences and shares are tried without more fits."""
     variants = {
         tuple(p[k] for k in ("start_share", "recurrences", "size", "steps", "penalty"))
         for p in fitted.cv_results_["params"]
@@ -117,7 +117,7 @@ def test_the_best_estimator_is_the_average_of_its_folds(fitted, xor):
 
 
 def test_a_fold_knows_nothing_of_the_labels_it_leaves_out(xor):
-    """With other labels on the rows left out, a fold learns the same and says the same of them."""
+    """Other labels of the rows left out change neither the fit nor the evidence for these rows."""
     X, y = xor[0]
     y = np.asarray(y).copy()
     splits = list(StratifiedKFold(3, shuffle=True, random_state=0).split(X, y))
@@ -158,7 +158,7 @@ def test_scores_by_name(scoring, xor):
 
 
 def test_predictions_blend_the_models(fitted, xor):
-    """The mean of their log odds; probabilities and classes follow from it."""
+    """The decision function is the mean of the log odds of the models."""
     X = xor[1][0]
     models = fitted.estimators_
     assert models[0].model_ is fitted.best_estimator_.model_ is fitted.model_.best
@@ -271,7 +271,7 @@ def test_progress(xor, capsys):
 
 
 def test_penalties_of_the_paper_cut_paths(xor):
-    """Those that cut where none does are not tried twice."""
+    """Penalties that cut no path, or cut the paths where another penalty does, are not tried."""
     (one,) = searched(search(param_grid={"max_degree": [2]}), *xor[0])
     crossfit = one.crossfit
     tried = cheap_variants(crossfit, Limits())
@@ -346,7 +346,7 @@ def groups():
 
 
 def test_folds_that_number_all_rows_stay_what_they_are(xor, groups):
-    """Rows without weight take part in no fold, and move none."""
+    """Rows without weight are in no fold, and do not change the folds of other rows."""
     X, y = xor[0]
     weight = np.ones(200)
     weight[::5] = 0

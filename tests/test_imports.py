@@ -34,7 +34,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "estimators": ("inputs", "engines", "sources", "model", "boosting", "storage", "inspection",
                    "report", "training"),
     "tables": ("inputs", "model", "storage", "inspection", "report", "estimators"),
-    "dask": ("inputs", "engines", "sources", "model", "estimators"),
+    "dask": ("inputs", "engines", "sources", "model", "report", "estimators"),
     "metricboost": ("model", "storage", "estimators", "tables"),
     "cli": ("datasets", "model", "inspection", "report", "training", "estimators", "tables",
             "metricboost"),

@@ -33,7 +33,7 @@ def no_warnings() -> Iterator[None]:
 def simulated(
     slope: float, offsets: list[float], n: int = 20_000, seed: int = 0, spread: float = 1.5
 ) -> tuple[Array, Array]:
-    """Evidence, and classes drawn with the probabilities it has under slope and offsets."""
+    """Evidence, and classes drawn with the probabilities that a slope and offsets give it."""
     rng = np.random.default_rng(seed)
     evidence = spread * rng.normal(size=(n, len(offsets)))
     proba = softmax(slope * evidence + offsets, axis=1)
@@ -66,7 +66,7 @@ def parameters_of(found: Calibration) -> Array:
 @pytest.mark.parametrize("slope", [0.2, 1.0, 4.0])
 @pytest.mark.parametrize("offsets", [[0.0, 0.0], [1.0, -1.0], [0.5, 0.0, -2.0], [0, 1, 2, 1, 0]])
 def test_known_slopes_and_offsets_are_found(slope: float, offsets: list[float]) -> None:
-    """From 20,000 rows to within a few percent; offsets up to what is common to them."""
+    """From 20,000 rows, to within a few percent; only differences of offsets count."""
     found = calibrate(*simulated(slope, offsets), np.ones(20_000))
     assert_allclose(found.slope, slope, rtol=0.08)
     assert_allclose(centred(found.offsets), centred(offsets), atol=0.12)
@@ -93,7 +93,7 @@ def test_evidence_that_misleads_is_ignored_not_reversed() -> None:
 
 @pytest.mark.parametrize("n", [1, 2, 10])
 def test_few_rows_stay_close_to_the_prior(n: int) -> None:
-    """Slope 1 and equal offsets count as much as a row."""
+    """The pull to slope 1 and equal offsets is as strong as one row."""
     found = calibrate(np.zeros((n, 3)), np.zeros(n, dtype=int), np.ones(n))
     assert found.slope == pytest.approx(1.0)
     assert found.offsets[0] > found.offsets[1] == pytest.approx(found.offsets[2])
@@ -112,7 +112,7 @@ def test_none_is_the_evidence_itself() -> None:
 
 @pytest.fixture
 def objective(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
-    """The function that ``calibrate`` minimises, taken from it as it does."""
+    """The function that ``calibrate`` minimises, recorded at the call of the minimiser."""
     taken: list[Any] = []
 
     def spy(function: Any, start: Array, **options: Any) -> Any:
@@ -130,7 +130,7 @@ def objective(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
 
 @pytest.mark.parametrize("n_classes", [2, 3, 6])
 def test_the_gradient_is_that_of_the_loss(n_classes: int, objective: Callable[..., Any]) -> None:
-    """By finite differences, at the start and elsewhere; the loss is the one written out."""
+    """Finite differences at the start and elsewhere agree, and so does the loss written out."""
     rng = np.random.default_rng(n_classes)
     evidence = rng.normal(size=(40, n_classes))
     labels, weight = rng.integers(0, n_classes, 40), rng.uniform(0, 2, 40)
@@ -145,7 +145,7 @@ def test_the_gradient_is_that_of_the_loss(n_classes: int, objective: Callable[..
 
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_no_other_slope_and_offsets_are_better(n_classes: int) -> None:
-    """Neither those of another optimiser nor those nearby."""
+    """Another optimiser and nearby values find no smaller loss."""
     rng = np.random.default_rng(0)
     evidence, labels = simulated(0.7, list(range(n_classes)), n=150)
     weight = rng.uniform(0.1, 2.0, 150)
@@ -161,7 +161,7 @@ def test_no_other_slope_and_offsets_are_better(n_classes: int) -> None:
 
 
 def test_offsets_add_up_to_nothing() -> None:
-    """Only their differences count, and the pull centres them."""
+    """Only differences of offsets count, and the pull to equal offsets centres them."""
     found = calibrate(*simulated(1.0, [3.0, 0.0, 0.0], n=500), np.ones(500))
     assert_allclose(found.offsets.sum(), 0.0, atol=1e-3)
 
@@ -183,7 +183,7 @@ def test_a_weight_of_three_is_a_row_three_times(n_classes: int) -> None:
 
 @pytest.mark.parametrize("factor", [0.1, 3.0, 10.0])
 def test_a_heavier_class_moves_the_threshold(factor: float) -> None:
-    """By the log of the factor, and the slope stays: the odds are those of the heavier class."""
+    """The offset rises by the log of the factor, and the slope stays."""
     evidence, labels = simulated(1.0, [0.0, 0.0])
     weight = np.where(labels == 1, factor, 1.0)
     found = calibrate(evidence, labels, weight * len(weight) / weight.sum())
@@ -225,7 +225,7 @@ def test_order_of_rows_changes_nothing() -> None:
 @pytest.mark.parametrize("gap", [1e-6, 1.0, 700.0])
 @pytest.mark.parametrize("n", [6, 402])
 def test_separable_evidence_stays_finite(n_classes: int, gap: float, n: int) -> None:
-    """There the likelihood has no maximum; the pull and the bounds give one."""
+    """The likelihood then has no maximum; the pull and the bounds keep everything finite."""
     labels = np.arange(n) % n_classes
     evidence = gap * np.eye(n_classes)[labels]
     found = calibrate(evidence, labels, np.ones(n))
@@ -238,7 +238,7 @@ def test_separable_evidence_stays_finite(n_classes: int, gap: float, n: int) -> 
 
 @pytest.mark.parametrize("n", [12, 40, 300])
 def test_rows_that_are_all_told_apart_do_not_make_certain(n: int) -> None:
-    """With n of them the next one is in doubt by about 1 in n."""
+    """With n rows the mean probability of another class is about 1 in n."""
     labels = np.arange(n) % 2
     evidence = np.random.default_rng(0).normal(2.0, 0.2, size=(n, 1)) * np.eye(2)[labels]
     proba = calibrate(evidence, labels, np.ones(n)).probabilities(evidence)
@@ -247,7 +247,7 @@ def test_rows_that_are_all_told_apart_do_not_make_certain(n: int) -> None:
 
 
 def test_huge_evidence() -> None:
-    """Flats through coinciding rows are 700 apart in logarithms; a machine's scores are not."""
+    """Evidence that differs by 700, as of flats through coinciding rows, does not overflow."""
     evidence = np.array([[700.0, -30.0], [-30.0, 700.0], [650.0, 600.0], [0.0, 1e6]])
     found = calibrate(evidence, np.array([0, 1, 1, 1]), np.ones(4))
     assert np.isfinite(parameters_of(found)).all()
@@ -271,7 +271,7 @@ def test_a_class_without_rows() -> None:
 )
 @settings(max_examples=50, deadline=None)
 def test_probabilities(evidence: Array, slope: float, offsets: Array) -> None:
-    """They sum to 1, and order the classes as the log odds do."""
+    """Probabilities sum to 1, and order the classes as the log odds do."""
     made = Calibration(slope, offsets)
     proba, odds = made.probabilities(evidence), made.log_odds(evidence)
     assert ((proba >= 0) & (proba <= 1)).all()
@@ -300,7 +300,7 @@ def test_calibrated_probabilities_are_as_good_as_the_true_ones(
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_of_those_called_likely_so_many_are(n_classes: int) -> None:
+def test_observed_frequencies_are_the_probabilities(n_classes: int) -> None:
     """In every band of probabilities the share of the class is the mean of the band."""
     offsets = [0.4] + [0.0] * (n_classes - 1)
     found = calibrate(*simulated(2.0, offsets, n=1000), np.ones(1000))
@@ -313,7 +313,7 @@ def test_of_those_called_likely_so_many_are(n_classes: int) -> None:
 
 
 def test_brier_score_and_errors() -> None:
-    """By hand; of two tied classes half is right."""
+    """Computed by hand; of two tied classes half is right."""
     proba = np.array([[0.8, 0.2], [0.5, 0.5], [0.1, 0.9]])
     labels = np.array([0, 1, 0])
     assert_allclose(brier(proba, labels), [2 * 0.04, 2 * 0.25, 2 * 0.81])

@@ -91,7 +91,7 @@ def margin(training: Training, x: Array, c: int, k: int) -> float:
 
 
 def flat(training: Training, x: Array, c: int, k: int, ridge: float) -> float:
-    """``min_a |x - mean - Z'a|^2 + r |a|^2`` as a least squares problem with one row a ridge."""
+    """``min_a |x - mean - Z'a|^2 + r |a|^2`` as a least squares problem."""
     rows, weight = nearest_of_class(training, x, c, k)
     share = weight / weight.sum()
     mean = share @ rows
@@ -104,7 +104,7 @@ def flat(training: Training, x: Array, c: int, k: int, ridge: float) -> float:
 
 
 def by_hand(training: Training, queries: Array, of_class: Any, *parameters: float) -> Array:
-    """Less the log of a squared distance, for all queries and classes."""
+    """Minus the log of a squared distance, for all queries and classes."""
     classes = range(training.n_classes)
     squared = [[of_class(training, x, c, *parameters) for c in classes] for x in queries]
     return -np.log(np.array(squared))
@@ -137,7 +137,7 @@ def test_hull(engine: str, n_classes: int, k: int, ridge: float) -> None:
 
 @pytest.mark.parametrize("dimensions", [1, 2, 40])
 def test_hull_in_few_and_in_many_dimensions(dimensions: int) -> None:
-    """Also where there are more neighbours than directions, and the other way round."""
+    """There may be more neighbours than directions, or fewer."""
     training = table(3, dimensions=dimensions)
     queries = queries_for(training, 15)
     expected = by_hand(training, queries, flat, 8, 0.5)
@@ -145,7 +145,7 @@ def test_hull_in_few_and_in_many_dimensions(dimensions: int) -> None:
 
 
 def test_hull_with_a_large_ridge_is_the_distance_to_the_mean() -> None:
-    """Nothing of the flat is left but the point it goes through."""
+    """With a large ridge only the mean of the rows counts."""
     training = table(3)
     queries = queries_for(training)
 
@@ -174,7 +174,7 @@ def test_a_flat_is_nearer_than_its_rows_and_nearer_with_less_ridge() -> None:
 
 
 def test_rows_on_a_line_are_a_surface() -> None:
-    """Between far rows of a line a query is near the flat, though far from every row of it."""
+    """A query between far rows of a line is near the flat, but far from every row."""
     far = np.stack([np.linspace(-10, 10, 6), np.zeros(6)], axis=1)
     near = np.stack([np.linspace(-1, 1, 6), np.full(6, 3.0)], axis=1)
     rows, labels = np.vstack([far, near]), np.repeat([0, 1], 6)
@@ -189,7 +189,7 @@ def test_rows_on_a_line_are_a_surface() -> None:
 
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_a_row_twice_is_a_weight_of_two_in_the_margin(n_classes: int) -> None:
-    """Where k covers the class: of k nearest rows a repeated one takes the place of another."""
+    """This holds if k is at least the size of the class: no row then takes another row's place."""
     training = table(n_classes)
     queries = queries_for(training)
     again = np.r_[np.arange(len(training.labels)), 5, 11]
@@ -218,7 +218,7 @@ def test_a_row_twice_is_a_weight_of_two_in_the_hull() -> None:
 
 @pytest.mark.parametrize("readout", ALL_KINDS[:5], ids=str)
 def test_the_scale_of_the_weights_does_not_matter(readout: Readout) -> None:
-    """Up to what is common to all classes; in a support vector machine it is its cost."""
+    """Scaled weights change the evidence of all classes by one constant. Kernels are not tested."""
     training = table(3)
     queries = queries_for(training)
     scaled = replace(training, weight=7 * training.weight)
@@ -228,7 +228,7 @@ def test_the_scale_of_the_weights_does_not_matter(readout: Readout) -> None:
 
 @pytest.mark.parametrize("readout", [Votes(9), Kernel(1.0, 1.0)], ids=str)
 def test_heavier_rows_have_more_to_say(readout: Readout) -> None:
-    """Among rows that lie together, a heavy class wins."""
+    """Where the rows of two classes overlap, the class with larger weights wins more often."""
     rng = np.random.default_rng(0)
     rows, labels = rng.normal(size=(120, 2)), np.arange(120) % 2
     queries = rng.normal(size=(200, 2))
@@ -241,7 +241,7 @@ def test_heavier_rows_have_more_to_say(readout: Readout) -> None:
 
 @pytest.mark.parametrize("readout", [Margin(40), Hull(40, 30.0)], ids=str)
 def test_heavy_rows_are_where_their_class_is(readout: Readout) -> None:
-    """A class is near a query where its heavy rows are."""
+    """Heavy rows near a query bring their class nearer to it."""
     rng = np.random.default_rng(0)
     rows, labels = rng.normal(size=(80, 2)), np.arange(80) % 2
     heavy = np.where((rows[:, 0] > 0) & (labels == 1), 10.0, 1.0)
@@ -298,7 +298,7 @@ def with_all_flats(training: Training, queries: Array, readout: Hull) -> Array:
 
 
 def test_flats_of_the_nearest_classes_only(letters: Training) -> None:
-    """The others keep their margin: it is never less than the flat, so they cannot win."""
+    """Other classes keep their margin, which is never less than the flat, so they cannot win."""
     queries = queries_for(letters, 300)
     readout = Hull(10, 0.3)
     some, margins = found(letters, queries, readout), found(letters, queries, Margin(10))
@@ -324,7 +324,7 @@ def digits() -> tuple[Training, Array, Array]:
 def test_the_shortlist_does_not_change_the_answer(
     readout: Hull, digits: tuple[Training, Array, Array]
 ) -> None:
-    """Nearly never: a class whose rows are far but whose flat is near could still have won."""
+    """In 99% of the rows: a class whose rows are far but whose flat is near could have won."""
     training, queries, truth = digits
     some = found(training, queries, readout).argmax(axis=1)
     everything = with_all_flats(training, queries, readout).argmax(axis=1)
@@ -346,7 +346,7 @@ def test_blocks_of_queries_change_nothing(n_classes: int) -> None:
 @pytest.mark.parametrize("readout", ALL_KINDS, ids=str)
 @pytest.mark.parametrize("n_classes", [2, 3, 7])
 def test_classes_numbered_otherwise(readout: Readout, n_classes: int) -> None:
-    """The same evidence under other numbers."""
+    """Other numbers of the classes give the same evidence."""
     training = unweighted(table(n_classes))
     queries = queries_for(training)
     order = np.random.default_rng(0).permutation(n_classes)
@@ -362,7 +362,7 @@ def test_classes_numbered_otherwise(readout: Readout, n_classes: int) -> None:
 @pytest.mark.parametrize("readout", ALL_KINDS, ids=str)
 @pytest.mark.parametrize("n_classes", [2, 3, 6])
 def test_coinciding_rows(readout: Readout, n_classes: int) -> None:
-    """Every class in one point, asked about those points: finite, and each its own."""
+    """All rows of a class coincide: the evidence at these points is finite, and right."""
     points = np.random.default_rng(0).normal(size=(n_classes, 2))
     labels = np.repeat(np.arange(n_classes), 6)
     training = Training(points[labels], labels, np.ones(len(labels)), n_classes)
@@ -374,7 +374,7 @@ def test_coinciding_rows(readout: Readout, n_classes: int) -> None:
 
 @pytest.mark.parametrize("readout", ALL_KINDS, ids=str)
 def test_all_rows_in_one_point(readout: Readout) -> None:
-    """Both classes there: no class is nearer than the other."""
+    """If both classes lie in one point, neither is nearer than the other."""
     training = Training(np.full((10, 3), 0.1), np.arange(10) % 2, np.ones(10), 2)
     for query in (np.full((1, 3), 0.1), np.array([[5.0, -1.0, 0.0]])):
         values = found(training, query, readout)
@@ -383,7 +383,7 @@ def test_all_rows_in_one_point(readout: Readout) -> None:
 
 
 def test_the_floor_is_a_share_of_the_variance() -> None:
-    """A query on a row is as near as the embedding can tell, whatever its units."""
+    """The smallest distance scales with the units of the embedding."""
     training = unweighted(table(2))
     for unit in (1.0, 1e-8, 1e8):
         scaled = replace(training, rows=unit * training.rows)
@@ -394,7 +394,7 @@ def test_the_floor_is_a_share_of_the_variance() -> None:
 @pytest.mark.parametrize("readout", ALL_KINDS, ids=str)
 @pytest.mark.parametrize("smallest", [1, 2, 3])
 def test_classes_with_fewer_rows_than_neighbours(readout: Readout, smallest: int) -> None:
-    """A class of one row is that row."""
+    """Small classes have finite evidence, from all of their rows."""
     rng = np.random.default_rng(0)
     labels = np.r_[np.zeros(30, dtype=int), np.ones(smallest, dtype=int), np.full(20, 2)]
     rows = rng.normal(size=(len(labels), 4)) + 3 * labels[:, None]
@@ -410,7 +410,7 @@ def test_classes_with_fewer_rows_than_neighbours(readout: Readout, smallest: int
 
 
 def test_readouts_of_no_rows() -> None:
-    """No queries, no evidence."""
+    """Evidence for no queries is an empty array."""
     training = table(3)
     for readout in (Margin(3), Hull(3, 0.3), Votes(3)):
         assert fitted_first(training, np.empty((0, 3)), readout).shape == (0, 3)
@@ -438,7 +438,7 @@ def test_readouts_together_are_readouts_alone(readout: Readout) -> None:
 
 @pytest.mark.parametrize("readout", ALL_KINDS, ids=str)
 def test_a_moved_and_turned_embedding_says_the_same(readout: Readout) -> None:
-    """Only distances count."""
+    """Evidence depends on distances only."""
     training = table(3)
     queries = queries_for(training)
     turn, _ = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))
@@ -450,7 +450,7 @@ def test_a_moved_and_turned_embedding_says_the_same(readout: Readout) -> None:
 
 @pytest.mark.parametrize("classifier", ["auto", *READOUTS])
 def test_readouts_of_a_classifier(classifier: str) -> None:
-    """Their kinds, and that a number of neighbours leaves no other number."""
+    """The grid has the right kinds, and a given number of neighbours is the only one."""
     kinds = {
         "auto": (Margin, Hull), "margin": Margin, "hull": Hull, "knn": Votes, "kernel": Kernel,
         "mixture": Mixture,
@@ -471,7 +471,7 @@ def test_readouts_of_a_classifier(classifier: str) -> None:
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("readout", [Kernel(0.25, 1.0), Kernel(1.0, 10.0)], ids=str)
 def test_kernel_is_a_support_vector_machine(n_classes: int, readout: Kernel) -> None:
-    """scikit-learn's, with a kernel as wide as so many median squared distances."""
+    """It equals scikit-learn's SVC with this gamma."""
     training = table(n_classes)
     queries = queries_for(training, 400)  # more than a block
     gamma = 1 / (readout.width * np.median(pdist(training.rows, "sqeuclidean")))
@@ -488,7 +488,7 @@ def test_kernel_is_a_support_vector_machine(n_classes: int, readout: Kernel) -> 
 
 
 def test_median_squared_distance() -> None:
-    """Over all pairs; of many rows those evenly spaced; 1 where rows coincide."""
+    """Over all pairs of rows, or of evenly spaced rows of many; 1 if all rows coincide."""
     rows = np.random.default_rng(0).normal(size=(60, 3)) + 100.0
     assert_allclose(median_squared(rows), np.median(pdist(rows, "sqeuclidean")), rtol=1e-9)
     many = np.random.default_rng(1).normal(size=(5000, 2))
@@ -508,7 +508,7 @@ def clusters(seed: int) -> Training:
 
 
 def test_mixture_finds_clusters() -> None:
-    """Two for each class; one Gaussian a class cannot tell them apart."""
+    """Each class has two clusters, which one Gaussian per class cannot tell apart."""
     training, fresh = clusters(0), clusters(1)
     right = {}
     for size in (1, 4):
@@ -519,7 +519,7 @@ def test_mixture_finds_clusters() -> None:
 
 
 def test_mixture_of_three_classes_is_a_density() -> None:
-    """Of one component each: the Gaussian log density in the leading directions."""
+    """With one component the evidence is the Gaussian log density in the leading directions."""
     training = unweighted(table(3, dimensions=2))
     queries = queries_for(training)
     values = found(training, queries, Mixture(1.0, 1))
@@ -534,7 +534,7 @@ def test_mixture_of_three_classes_is_a_density() -> None:
 
 @pytest.mark.parametrize(("variance", "n_directions"), [(0.5, 1), (0.8, 1), (0.9, 2), (0.999, 3)])
 def test_mixture_looks_at_the_leading_directions(variance: float, n_directions: int) -> None:
-    """As few as hold the share: the others do not count."""
+    """The leading directions that hold the share count, and no others."""
     rows = np.random.default_rng(0).normal(size=(200, 3)) * np.sqrt([85.0, 12.0, 3.0])
     training = Training(rows, np.arange(200) % 2, np.ones(200), 2)
     directions = np.linalg.svd(rows - rows.mean(axis=0))[2]
@@ -546,7 +546,7 @@ def test_mixture_looks_at_the_leading_directions(variance: float, n_directions: 
 
 @pytest.mark.parametrize("n_rows", [1, 2, 5, 9])
 def test_mixture_of_few_rows_has_few_components(n_rows: int) -> None:
-    """No more than the rows can carry; a class of one row is a narrow cloud around it."""
+    """Few rows get few components; a class of one row is a narrow cloud around it."""
     rng = np.random.default_rng(0)
     rows = np.vstack([rng.normal(size=(n_rows, 2)), rng.normal(size=(30, 2)) + 6])
     labels = np.repeat([0, 1], [n_rows, 30])
@@ -556,7 +556,7 @@ def test_mixture_of_few_rows_has_few_components(n_rows: int) -> None:
 
 
 def test_rows_in_their_span_keep_all_distances() -> None:
-    """Also to queries outside of it; where columns are few, nothing changes."""
+    """Distances to queries outside the span stay too; a table of few columns is not changed."""
     rng = np.random.default_rng(0)
     rows, queries = rng.normal(size=(12, 40)) + 5, rng.normal(size=(7, 40))
     rows[3] = rows[4]

@@ -52,7 +52,7 @@ def warned(call):
 
 @BOTH
 def test_an_ordinary_fit_is_silent(cls, X, y):
-    """Nothing to warn about, in fitting or after."""
+    """Neither ``fit`` nor any method warns."""
     model, messages = warned(lambda: small(cls, n_averaged=5).fit(X, y))
     assert messages == []
     assert warned(lambda: [run(method, X) for method in methods(model).values()])[1] == []
@@ -78,7 +78,7 @@ def test_constant_columns_are_dropped(cls, kind, value, X, y):
 
 @BOTH
 def test_only_constant_columns(cls, y):
-    """With nothing left there is nothing to learn: a clear error."""
+    """A table of constant columns is refused with a clear error."""
     with pytest.raises(ValueError, match=r"(?i)constant"):
         small(cls).fit(np.ones((150, 3)), y)
 
@@ -98,7 +98,7 @@ def test_fewer_rows_than_neighbours(cls, rare, X, y):
 
 @BOTH
 def test_just_enough_rows_for_the_neighbours(cls, X, y):
-    """A class of k + 1 rows has k neighbours for each: nothing to say."""
+    """A class of k + 1 rows has k neighbours for each row, so there is no warning."""
     rows = np.r_[np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:9]]
     fit = small(cls, n_neighbors=8, oob_gate=None, n_averaged=5).fit
     assert warned(lambda: fit(X[rows], y[rows]))[1] == []
@@ -109,7 +109,7 @@ def test_just_enough_rows_for_the_neighbours(cls, X, y):
     ("params", "panel"), [({"n_nonzero": 9}, 5), ({"n_nonzero": 3, "max_features": 2}, 2)]
 )
 def test_more_nonzeros_than_candidates(cls, params, panel, X, y):
-    """One warning with both numbers; the fit is that with as many as there are."""
+    """One warning has both numbers, and the fit uses as many nonzeros as there are candidates."""
     params |= {"max_degree": 1, "oob_gate": None}
     model, messages = warned(lambda: small(cls, **params).fit(X, y))
     assert len(messages) == 1
@@ -121,19 +121,19 @@ def test_more_nonzeros_than_candidates(cls, params, panel, X, y):
 
 @BOTH
 def test_screened_pairs_are_candidates_too(cls, X, y):
-    """Six nonzeros fit a panel of five columns and a screened pair: nothing to say."""
+    """Six nonzeros fit a panel of five columns and a screened pair, so there is no warning."""
     assert warned(lambda: small(cls, n_nonzero=6, screen_pairs=1).fit(X, y))[1] == []
 
 
 @BOTH
 def test_default_nonzeros_on_a_narrow_table(cls, X, y):
-    """A default is no choice of the user's: a table of two columns gives no warning."""
+    """A default is not the user's choice, so a table of two columns gives no warning."""
     assert warned(lambda: small(cls, oob_gate=None).fit(X[:, :2], y))[1] == []
 
 
 @BOTH
 def test_screening_within_its_budget(cls, X, y, monkeypatch):
-    """Where not all pairs can be screened it says so once; a number of pairs screens all."""
+    """One warning says that not all pairs are screened; a number of pairs screens all."""
     monkeypatch.setattr("metricboost.training.learn.BUDGET", 1000)
     _, messages = warned(lambda: small(cls, oob_gate=None).fit(X, y))
     assert len(messages) == 1
@@ -144,7 +144,7 @@ def test_screening_within_its_budget(cls, X, y, monkeypatch):
 
 @BOTH
 def test_warnings_do_not_hide_each_other(cls, X, y):
-    """Two things to say are two warnings."""
+    """A fit warns twice if two things are odd."""
     X[:, 0] = 1.0
     _, messages = warned(lambda: small(cls, n_neighbors=500, oob_gate=None).fit(X, y))
     assert len(messages) == 2
@@ -159,7 +159,7 @@ def test_warnings_do_not_hide_each_other(cls, X, y):
 )
 @pytest.mark.parametrize("n_averaged", [1, 3])
 def test_nothing_accepted(cls, init, n_averaged, X):
-    """On noise behind a high gate: the start metric on all columns, and one warning."""
+    """With a high gate on noise the metric is the start on all columns, with one warning."""
     rng = np.random.default_rng(0)
     noise, labels = rng.standard_normal((150, 5)) * 3 + 1, rng.integers(0, 2, 150)
     params = {"oob_gate": 30.0, "init": init, "n_averaged": n_averaged}
@@ -198,7 +198,7 @@ def test_nothing_accepted_is_plain_nearest_neighbours(n_averaged, clip, X, y):
 @QUIET
 @BOTH
 def test_pure_noise_with_the_default_gate(cls):
-    """Little of it gets through, and whatever does is a working model."""
+    """A model of noise works, whatever steps the gate has accepted."""
     rng = np.random.default_rng(1)
     X, y = rng.standard_normal((100, 20)), rng.integers(0, 2, 100)
     model = cls(random_state=0).fit(X, y)
@@ -329,7 +329,7 @@ def test_the_smallest_tables(cls, n_rows, n_columns, params):
 @QUIET
 @pytest.mark.parametrize("classifier", ["margin", "hull", "knn"])
 def test_more_neighbours_than_training_rows(classifier):
-    """Predictions look at as many rows as there are."""
+    """Predictions look at all rows if there are fewer than ``n_neighbors_predict``."""
     X, y = np.array([[0.0], [0.1], [5.0], [5.1], [5.2]]), np.array([0, 0, 1, 1, 1])
     model = small(classifier=classifier, n_neighbors_predict=50).fit(X, y)
     assert model.decision_function(X).shape == (5,)
@@ -404,7 +404,7 @@ def test_one_informative_column_among_a_hundred_thousand():
 
 @QUIET
 def test_a_table_that_varies_in_one_row_only():
-    """The only column varies, if not in every fold."""
+    """The only column is constant in some folds."""
     X = np.zeros((20, 1))
     X[7] = 1.0
     assert np.isfinite(small(n_averaged=5).fit(X, np.arange(20) % 2).transform(X)).all()
@@ -412,7 +412,7 @@ def test_a_table_that_varies_in_one_row_only():
 
 @BOTH
 def test_duplicated_columns(cls, X, y):
-    """Copies of a column share its place; the answers stay good."""
+    """Copies of the two columns that matter are still the heaviest."""
     model = small(cls).fit(np.hstack([X, X, X]), y)
     assert model.best_iter_ > 0
     assert np.isfinite(model.transform(np.hstack([X, X, X]))).all()
@@ -431,7 +431,7 @@ def test_warnings_point_to_the_line_that_called_fit(cls):
 
 @pytest.mark.parametrize("low", [1e308, 1e-310, 1e-320, 1e300])
 def test_weights_of_any_size(low, X, y):
-    """Only their ratios matter; what is nothing beside the others is nothing."""
+    """Only ratios of weights matter; weights far below the largest count as zero."""
     ratio = np.where(np.arange(len(y)) % 2 == 0, 1.0, 0.5 if low > 1e-300 else 1.0)
     weight, scaled = low * ratio, ratio
     found, expected = (small(SDistClassifier).fit(X, y, w) for w in (weight, scaled))

@@ -74,7 +74,7 @@ def test_scores(fitted):
 
 
 def test_a_report_of_a_model(fitted):
-    """``make_report`` takes a model, and shows the parameters, problems and row numbers that it gets."""
+    """``make_report`` shows the parameters, problems and row numbers that it is given."""
     model, X, y = fitted
     page = make_report(
         model.model_, X[:9], y[:9], title="Nine rows", parameters={"max_iter": 75},

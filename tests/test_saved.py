@@ -31,5 +31,5 @@ def test_an_earlier_model(path: Path) -> None:
 
 def test_an_earlier_format_is_refused() -> None:
     """The error says what to do. The file holds a metric in version 1 of the format."""
-    with pytest.raises(ModelFileError, match="version 1 of the format.*fit the model and save it"):
+    with pytest.raises(ModelFileError, match=r"version 1 of the format.*fit the model and save it"):
         metricboost.load(SAVED / "format-1.mbz")

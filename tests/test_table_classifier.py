@@ -247,7 +247,7 @@ def test_labels_that_cannot_be_used():
         TableClassifier().fit(frame, None)
 
 
-def test_labels_keep_their_type():
+def test_text_labels_stay_texts():
     frame = mixed().drop(columns="outcome")
     labels = np.where(mixed()["outcome"] == "ill", "1", "0")
     model = TableClassifier(quick())

@@ -316,7 +316,7 @@ def test_too_little_memory_for_a_fitted_model(monkeypatch: pytest.MonkeyPatch) -
     X, y = make_xor(120, 8, informative=2, random_state=0)[:2]
     model = SDistClassifier(engine="torch:cpu", max_iter=4, n_averaged=1, random_state=0)
     model.fit(X, y).predict(X)
-    fewer = "needs .* and room to work: cpu ran out of memory. Pass fewer rows at a time"
+    fewer = "needs .* and temporary arrays: cpu ran out of memory. Pass fewer rows at a time"
     monkeypatch.setattr(torch_engine, "nearest", out_of_memory)
     with pytest.raises(DeviceMemoryError, match=fewer):
         model.kneighbors(X)

@@ -57,7 +57,7 @@ def three_fits(table):
 
 
 def test_evidence_is_that_of_the_folds(three_fits):
-    """Every row once, classified by its own fold's metric among the rows it was learned from."""
+    """Every row is classified once, by its fold's metric among the rows that the fold keeps."""
     variant, readout = Variant(0.5, 2), Margin(4)
     rows, found = out_of_fold(three_fits, variant, [readout])
     assert_array_equal(np.sort(rows), np.arange(150))
@@ -89,7 +89,7 @@ def test_the_calibration_is_fitted_to_all_of_the_evidence(table, fitted):
 
 
 def test_oob_score_foretells_the_score():
-    """Of rows that nobody has seen: on average, for one table has the noise of its 200 rows."""
+    """On average over six tables, because the score of one table has the noise of its 200 rows."""
     kinder = []
     for seed in range(6):
         X, y = make_xor(1000, 10, informative=2, random_state=seed)
@@ -100,7 +100,7 @@ def test_oob_score_foretells_the_score():
 
 @QUIET
 def test_many_rows_are_not_all_scored(three_fits):
-    """Of many rows 2500 are scored: evenly spaced rows of every fold, as many of each."""
+    """Of more rows 2500 are scored: evenly spaced rows, the same number of every fold."""
     assert sum(map(len, scored_rows(three_fits))) == 150
     X = np.random.default_rng(0).normal(size=(5000, 2))
     made = cross_fitted(short(SDist, max_iter=1, n_averaged=2), X, (X[:, 0] > 0).astype(int))
@@ -125,12 +125,12 @@ NOISE = 20 * (NOISE - NOISE.mean()) / NOISE.std()
 
 
 def worse(errors):
-    """Losses that are worse than LEVEL by so many standard errors of the difference."""
+    """Losses that are worse than LEVEL by this number of standard errors of the difference."""
     return LEVEL + 0.01 * (errors + NOISE)
 
 
 def test_better_is_by_standard_errors_of_the_difference():
-    """Row by row: what both find hard does not blur the comparison."""
+    """Losses are compared row by row, so rows that are hard for both candidates do not matter."""
     a, b = candidate(LEVEL), candidate(worse(1.5))
     assert a.better_than(b, 1.4)
     assert not a.better_than(b, 1.6)
@@ -159,7 +159,7 @@ def test_the_sparsest_that_is_not_clearly_worse():
 
 
 def test_all_columns_come_in_only_where_they_clearly_help():
-    """Else the best of the sparse ones is taken, or a sparser one as good."""
+    """Otherwise the best sparse variant is chosen, or a sparser one that is not clearly worse."""
     shared = candidate(LEVEL, share=0.5)
     assert choose([candidate(worse(1.1 * TO_TAKE_ALL)), shared]) is shared
     nearly = candidate(worse(0.9 * TO_TAKE_ALL))
@@ -171,7 +171,7 @@ def test_all_columns_come_in_only_where_they_clearly_help():
 
 @pytest.mark.parametrize("n_fits", [1, 2, 5])
 def test_variants_to_choose_from(n_fits):
-    """The sparsest first; a given share leaves only its own."""
+    """The sparsest variants come first. A given share leaves only variants with that share."""
     tried = variants(n_fits)
     sparse = [variant.recurrences for variant in tried if variant.share == 0]
     assert sparse == sorted({1, (n_fits + 1) // 2, n_fits}, reverse=True)

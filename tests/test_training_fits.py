@@ -45,7 +45,7 @@ def three_fits(table):
 
 
 def literal_average(made, X):
-    """(terms, W): the mean of the fits' matrices over unit variance, term by term."""
+    """The terms, and the mean of the matrices of the fits, each divided by its total variance."""
     total = {}
     for fit in made.fits:
         W = fit.factor.matrix @ fit.factor.matrix.T
@@ -59,7 +59,7 @@ def literal_average(made, X):
 
 
 def literal_terms(terms, X, fresh, clip):
-    """The terms as columns: products of clipped columns, standardised with all rows of X."""
+    """The columns of the terms: products of clipped columns, standardised with all rows of X."""
     own, new = plain(X, X, clip), plain(X, fresh, clip)
     columns = []
     for term in terms:
@@ -71,7 +71,7 @@ def literal_terms(terms, X, fresh, clip):
 
 @pytest.mark.parametrize("clip", [3.0, 1.0, None])
 def test_the_metric_is_the_average_of_the_fits(clip, table):
-    """Over terms standardised with all rows, at unit variance, where nothing is pruned."""
+    """Without pruning W is that average, over terms standardised with all rows."""
     X, y = table
     model = short(SDist, prune=None, start_share=0.0, clip=clip).fit(X, y)
     terms, W = literal_average(cross_fitted(model, X, y), X)
@@ -89,7 +89,7 @@ def test_the_metric_is_the_average_of_the_fits(clip, table):
 
 
 def test_fits_that_learned_nothing_are_left_out_of_the_average(three_fits):
-    """They have no metric to add, and do not thin out the others'."""
+    """The weights of the average are those of the fits that learned something."""
     nothing = replace(three_fits.fits[0], best_iter=0)
     folds = [replace(three_fits.folds[0], learned=nothing), *three_fits.folds[1:]]
     some = replace(three_fits, folds=folds)
@@ -115,7 +115,7 @@ def test_the_same_fit_several_times_is_that_fit(three_fits):
 
 
 def test_every_fold_has_its_own_metric(three_fits):
-    """That of its fit, at unit variance over all rows."""
+    """The metric of a fold is that of its fit, with a total variance of 1 over all rows."""
     X = three_fits.X
     metrics = three_fits.fold_metrics(Variant())
     for fold, metric in zip(three_fits.folds, metrics):
@@ -130,7 +130,7 @@ def test_every_fold_has_its_own_metric(three_fits):
 
 @pytest.mark.parametrize("clip", [2.0, None])
 def test_a_share_of_one_is_the_plain_distance(clip, table):
-    """Euclidean on standardised and clipped columns, up to a factor."""
+    """It is the Euclidean distance on standardised and clipped columns, up to a factor."""
     X, y = table
     model = short(SDist, start_share=1.0, clip=clip).fit(X, y)
     fresh = np.random.default_rng(5).normal(size=(40, 6)) * 8 + 7
@@ -145,7 +145,7 @@ def test_a_share_of_one_is_the_plain_distance(clip, table):
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
 @pytest.mark.parametrize("clip", [1.0, None])
 def test_a_share_in_between_is_a_weighted_sum(share, clip, table):
-    """Of the squared distances, each at unit variance: in the metric and in every fold's."""
+    """Squared distances are the weighted sum of both, in the metric and in that of every fold."""
     X, y = table
     made = cross_fitted(short(SDist, start_share=0.0, prune=None, clip=clip), X, y)
     fresh = np.random.default_rng(5).normal(size=(40, 6)) * 8 + 7
@@ -173,7 +173,7 @@ def test_constant_columns_have_no_share(table):
 
 
 def test_the_share_helps_where_every_column_matters():
-    """A little of 200 columns: a sparse metric alone does harm, and "auto" sees it."""
+    """Each of 200 columns matters a little: "auto" takes a share of the plain distance."""
     rng = np.random.default_rng(0)
     y = np.arange(600) % 2
     X = rng.normal(size=(600, 200)) + 0.3 * y[:, None]
@@ -203,7 +203,7 @@ def counted(made):
 
 
 def test_stability_is_the_share_of_fits(fitted, three_fits):
-    """Of columns in ``stability_``, of terms beside their weights."""
+    """``stability_`` has the share for columns, and ``metric_.terms`` has the share for terms."""
     columns, terms = counted(three_fits)
     assert_allclose(fitted.stability_, [columns.get(j, 0) / 3 for j in range(6)])
     for term in fitted.metric_.terms:
@@ -222,7 +222,7 @@ def test_columns_that_recur(three_fits):
 
 
 def test_a_fold_keeps_as_many_columns_as_recur_not_which(three_fits):
-    """Its own heaviest: which ones recur is known from rows it must not have seen."""
+    """A fold keeps its own heaviest columns, because the other fits have seen the rows left out."""
     variant = Variant(0.0, 3)
     size = len(three_fits.recurring(variant))
     for fold, metric in zip(three_fits.folds, three_fits.fold_metrics(variant)):
@@ -237,8 +237,8 @@ def test_a_fold_keeps_as_many_columns_as_recur_not_which(three_fits):
 
 @pytest.mark.parametrize("size", [1, 2, 3])
 @BOTH
-def test_prune_keeps_so_many_variables(cls, size, table):
-    """The heaviest of the average, at most so many: a term stays if all its columns do."""
+def test_prune_keeps_that_number_of_variables(cls, size, table):
+    """The heaviest columns of the average stay, and the terms that are made of these columns."""
     X, y = table
     params = {"start_share": 0.0, "max_iter": 12}
     model = short(cls, prune=size, **params).fit(X, y)
@@ -262,8 +262,7 @@ def average_of(metrics, X, Y):
 def test_what_is_judged_is_what_is_used():
     """Fits that disagree: the final metric is the average of the pruned metrics of the folds.
 
-    The columns that recur in all fits would leave nothing here, and elsewhere something else than
-    what was judged.
+    No column recurs in all fits, so a metric of such columns would not be the one that was judged.
     """
     X = np.random.default_rng(0).normal(size=(60, 300))
     params = {"max_iter": 2, "n_nonzero": 1, "max_degree": 1, "oob_gate": None, "prune": None}
@@ -279,7 +278,7 @@ def test_what_is_judged_is_what_is_used():
 
 @pytest.mark.parametrize(("weight", "kept"), [(0.05, False), (0.2, True)])
 def test_a_column_of_one_fit_is_dropped_if_the_others_hold_the_weight(weight, kept, three_fits):
-    """A column that one of the pruned fits has alone stays if it matters for what was judged."""
+    """A column of one fit stays if the other columns hold less than 0.9 of the weight."""
     shared, own = np.sqrt([[1.0], [0.0]]), np.sqrt([[1 - 3 * weight], [3 * weight]])
     fits = [replace(fit, terms=[(0,), (1,)], moments=np.tile([0.0, 1.0], (2, 1)), best_iter=1,
                     factor=Factor(np.arange(2), own if i == 0 else shared).restricted(
@@ -304,8 +303,8 @@ def test_pruning_does_not_ruin_a_model_unseen():
 
 
 @pytest.mark.parametrize("steps", [1, 3, 1000])
-def test_paths_are_cut_after_so_many_steps(steps, three_fits):
-    """As if every fit had ended there."""
+def test_paths_are_cut_after_that_number_of_steps(steps, three_fits):
+    """The metric of every fold is the one after that number of its accepted steps."""
     variant = Variant(steps=steps)
     for fold, metric in zip(three_fits.folds, three_fits.fold_metrics(variant)):
         path = fold.learned.path
@@ -324,7 +323,7 @@ def test_a_large_penalty_cuts_paths_early(table):
 
 
 def test_stages_of_several_fits(table):
-    """One for each step of the longest path; the last is the model where nothing was pruned."""
+    """There is a stage for each step of the longest path; without pruning the last is the model."""
     X, y = table
     model = short(prune=None, start_share=0.5).fit(X, y)
     stages = list(model.staged_transform(X))
@@ -336,7 +335,7 @@ def test_stages_of_several_fits(table):
 
 
 def test_the_path_has_the_steps_of_all_fits(fitted, three_fits):
-    """Fit after fit, each with its own attempts."""
+    """``path_`` has the steps of one fit after the other, with the attempts of each fit."""
     path = fitted.path_
     assert_array_equal(np.unique(path["fit"]), [0, 1, 2])
     assert (np.diff(path["fit"]) >= 0).all()

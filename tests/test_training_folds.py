@@ -45,7 +45,7 @@ def three_fits(table):
 @pytest.mark.parametrize("n_averaged", [2, 3, 5])
 @pytest.mark.parametrize("share", [0.5, 0.1])
 def test_folds_are_stratified_parts_of_the_rows(n_averaged, share):
-    """Every row is left out once; the classes are shared out as evenly as they go."""
+    """Every row is left out once, and the folds have nearly equal numbers of rows of each class."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(101, 3)), (rng.random(101) < share).astype(int)
     params = {"n_averaged": n_averaged, "max_iter": 1, "start_share": 0.0, "prune": None}
@@ -59,7 +59,7 @@ def test_folds_are_stratified_parts_of_the_rows(n_averaged, share):
 
 
 def test_one_fit_sees_all_rows(table):
-    """Its evidence still has folds of rows that are not their own neighbours."""
+    """The rows still have folds, so that no row is its own neighbour in the evidence."""
     made = cross_fitted(short(n_averaged=1), *table)
     assert len(made.fits) == 1
     assert len(made.folds) == 5
@@ -71,7 +71,7 @@ def test_one_fit_sees_all_rows(table):
 @BOTH
 @pytest.mark.parametrize(("smallest", "n_fits"), [(2, 1), (3, 3), (4, 4), (5, 5), (9, 5)])
 def test_small_classes_have_fewer_folds(cls, smallest, n_fits):
-    """As many as the smallest class has rows; with two of them one fit sees all."""
+    """There are at most as many folds as the smallest class has rows, and one fit for two rows."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(30 + smallest, 2)), np.r_[np.zeros(30, int), np.ones(smallest, int)]
     model = short(cls, n_averaged=5, oob_gate=None, max_iter=2).fit(X, y)
@@ -97,7 +97,7 @@ def test_classes_of_two_rows(cls, n_classes):
 
 
 def test_a_fit_is_that_of_its_rows_alone(table):
-    """Scaling, screening, bags and weights: as if the other rows did not exist."""
+    """Scaling, screening, bags and weights do not depend on the rows that the fold leaves out."""
     X, y = table
     weight = np.random.default_rng(0).uniform(0.5, 2, 150)
     weight *= 150 / weight.sum()
@@ -115,7 +115,7 @@ def test_a_fit_is_that_of_its_rows_alone(table):
 
 
 def test_rows_left_out_cannot_change_the_metric_that_scores_them(table):
-    """Their values may be anything: the fits without them stay, to the last bit."""
+    """Other values in the rows left out do not change the fit of that fold, to the last bit."""
     X, y = table
     before = cross_fitted(short(SDist), X, y).folds
     for number, fold in enumerate(before):
@@ -134,7 +134,7 @@ def test_rows_left_out_cannot_change_the_metric_that_scores_them(table):
 
 
 def accuracy(made, metrics, readout):
-    """Of rows out of fold under the folds' metrics."""
+    """The share of the rows out of fold that a readout classifies correctly."""
     right = []
     for fold, metric in zip(made.folds, metrics):
         kept, out = metric.transform(made.X[fold.kept]), metric.transform(made.X[fold.left_out])
@@ -145,7 +145,7 @@ def accuracy(made, metrics, readout):
 
 
 def pruned_with_the_other_fits(made, variant):
-    """What would be wrong: each fold on the columns that recur in fits that saw its rows."""
+    """A wrong way to prune: to the columns that recur in fits that have seen the rows left out."""
     columns = made.recurring(variant)
     for fold in made.folds:
         learned = fold.learned
@@ -154,7 +154,7 @@ def pruned_with_the_other_fits(made, variant):
 
 @pytest.fixture(scope="module")
 def noise_fits():
-    """Labels that have nothing to do with 400 columns, and fits that take what they can get."""
+    """Fits of labels that are independent of all 400 columns; no gate rejects a step."""
     params = {"max_iter": 4, "oob_gate": None, "n_nonzero": 20, "max_degree": 1, "n_averaged": 5}
     found = []
     for seed in range(10):
@@ -165,7 +165,7 @@ def noise_fits():
 
 
 def test_noise_is_not_taken_for_evidence(noise_fits):
-    """Out of fold it is classified as by chance: 800 rows have a standard error of 0.018."""
+    """The score out of fold is 0.5; the standard error of 800 rows is 0.018."""
     scores = [model.oob_score_ for model, _ in noise_fits]
     assert abs(np.mean(scores) - 0.5) < 0.055  # the best of several rules, so a little above
     for least in (1, 3, 5):
@@ -176,7 +176,7 @@ def test_noise_is_not_taken_for_evidence(noise_fits):
 
 @pytest.mark.parametrize("least", [3, 5])
 def test_recurrence_in_other_fits_would_leak(noise_fits, least):
-    """The others have seen the rows that a fold leaves out: choosing columns with them cheats."""
+    """The other fits have seen the rows that a fold leaves out: their choice of columns leaks."""
     variant = Variant(0.0, least)
     found = [
         accuracy(made, pruned_with_the_other_fits(made, variant), Margin(5))
@@ -186,7 +186,7 @@ def test_recurrence_in_other_fits_would_leak(noise_fits, least):
 
 
 def test_training_rows_flatter(noise_fits):
-    """Why evidence is taken out of fold: on its own rows the metric looks good."""
+    """On its own training rows a metric of noise looks good, so evidence is taken out of fold."""
     scores = [model.score(made.X, made.labels) for model, made in noise_fits]
     assert np.mean(scores) > 0.65
 
@@ -196,7 +196,7 @@ def test_training_rows_flatter(noise_fits):
 
 @BOTH
 def test_jobs_change_nothing(cls, table):
-    """Fits side by side in processes are the fits one after the other, to the last bit."""
+    """Fits in several processes equal the fits in one process, to the last bit."""
     X, y = table
     a, b = (short(cls, n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 2))
     assert_array_equal(a.metric_.components, b.metric_.components)
@@ -219,7 +219,7 @@ def test_the_same_seed_gives_the_same_model(table):
 
 @BOTH
 def test_rows_without_weight_are_as_if_removed(cls, table):
-    """They are in no fold, not scored, and no neighbours."""
+    """Rows without weight are in no fold, are not scored, and are no neighbours."""
     X, y = table
     weight = np.where(np.random.default_rng(0).random(150) < 0.2, 0.0, 1.0)
     kept = weight > 0
@@ -235,7 +235,7 @@ def test_rows_without_weight_are_as_if_removed(cls, table):
 
 @pytest.mark.parametrize("share", [0.0, 0.5])
 def test_permuted_columns(share, table):
-    """Columns go by their names wherever they stand."""
+    """The model does not depend on the order of the columns."""
     X, y = table
     order = np.array([3, 1, 5, 0, 4, 2])
     a = short(start_share=share).fit(X, y)
@@ -258,7 +258,7 @@ def test_swapped_labels(table):
 
 
 def test_three_classes():
-    """Folds, averages and choices are those of any number of classes."""
+    """Folds, averages and choices work for three classes as for two."""
     rng = np.random.default_rng(0)
     y = np.repeat(["a", "b", "c"], 50)
     X = rng.normal(size=(150, 5))

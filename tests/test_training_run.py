@@ -38,7 +38,7 @@ def shared(n_jobs, numbers, n_tasks):
     ],
 )
 def test_processes_or_threads(n_jobs, numbers, n_tasks, expected):
-    """Together they would be more than was asked for."""
+    """Processes and threads together would be more than ``n_jobs``."""
     assert shared(n_jobs, numbers, n_tasks) == expected
 
 

@@ -41,7 +41,7 @@ def three_fits(table):
 @QUIET
 @pytest.mark.parametrize("n_averaged", [1, 3])
 def test_a_start_metric_is_taken_as_it_is(n_averaged, table, fitted):
-    """Its terms keep their own constants on other rows; the distances change by a factor."""
+    """Terms of a given metric keep their constants on other rows; distances change by a factor."""
     X, y = table
     params = {"init": fitted.metric_, "oob_gate": 1e6, "start_share": 0.0}
     kept = short(SDist, n_averaged=n_averaged, **params).fit(X[40:], y[40:])
@@ -74,7 +74,7 @@ def with_outlier(table, value=1e6):
 
 
 def test_one_value_far_out_owns_the_distance_only_without_clipping(table):
-    """Its row has a hundredth of the variance of 150 rows with a clip, a sixth without."""
+    """The row has a hundredth of the variance of all 150 rows with a clip, and a sixth without."""
     X, y = with_outlier(table)
     share = {}
     for clip in (3.0, None):
@@ -86,7 +86,7 @@ def test_one_value_far_out_owns_the_distance_only_without_clipping(table):
 
 
 def test_a_clipped_column_stays_a_small_one(table):
-    """It is scaled with its outlier and not again: the clip bounds it, and it weighs little."""
+    """A column is scaled once, with its outlier; after clipping its variance is small."""
     X, _ = with_outlier(table, 300.0)
     clipped, free = (Scaling.of(X, True, clip).transposed(X).T[:, 4] for clip in (3.0, None))
     assert clipped[0] == 3.0
@@ -98,7 +98,7 @@ def test_a_clipped_column_stays_a_small_one(table):
 
 @pytest.mark.parametrize("values", [[1e4], [-1e6], [1e4, 1e12], [3e200]])
 def test_a_mistyped_value_leaves_the_column_to_the_others(values, table):
-    """Nothing would be left of it: the deviation is that of the other rows."""
+    """The deviation is that of the other rows, so that the column keeps its variance."""
     X, y = table
     wrong = X.copy()
     wrong[: len(values), 4] = values
@@ -114,7 +114,7 @@ def test_a_mistyped_value_leaves_the_column_to_the_others(values, table):
 
 
 def test_rare_values_are_no_mistakes():
-    """Where all others are one value, or the rare ones not that few, they are what there is."""
+    """Rare values count as values if all other rows are equal, or if they are not that rare."""
     rng = np.random.default_rng(0)
     X = np.zeros((200, 2))
     X[:2, 0] = 1.0
@@ -125,7 +125,7 @@ def test_rare_values_are_no_mistakes():
 
 @pytest.mark.parametrize(("clip", "moved"), [(3.0, False), (None, True)])
 def test_a_query_far_out_is_not_everything(clip, moved, table):
-    """A new row with one wild value: its distances are bounded with a clip, endless without."""
+    """The distances of a new row with one value far out are bounded only with a clip."""
     X, y = table
     model = short(SDist, clip=clip, start_share=1.0).fit(X, y)
     wild = X[:1].copy()

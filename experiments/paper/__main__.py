@@ -52,7 +52,7 @@ def main() -> None:
     fast = arguments.fast
     everything = not arguments.names or "all" in arguments.names
     names = [name for name in STUDIES if everything or name in arguments.names]
-    results = Results(arguments.results or (FAST / "results" if fast else RESULTS / "paper"))
+    results = Results(arguments.results or (FAST / "results" if fast else RESULTS))
     extent = Extent(1 if fast else arguments.repeats, fast)
     cells = cells_of(names, extent)
     if not arguments.no_run:

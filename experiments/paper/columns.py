@@ -8,6 +8,7 @@ import numpy as np
 
 from ..results import Cell, Results, Row, measured, paired
 from ..tables import overlap
+from .studies import line_of
 
 #: Rows whose metric or rule is sDist's, each from one cell: (name on the page, method, key).
 OURS = (
@@ -61,7 +62,7 @@ def columns(cells: list[Cell], results: Results) -> dict[str, Column]:
     found: dict[str, Column] = {}
     for cell in cells:
         column = found.setdefault(cell.table, Column(cell.table, {}))
-        rows = column.rows.setdefault(cell.model, [])
+        rows = column.rows.setdefault(line_of(cell), [])
         row = results.row(cell)
         if row is not None:
             rows.append(row)

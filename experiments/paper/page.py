@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from ..results import Cell, Results
+from collections import Counter
+
+from ..results import Cell, Results, Row
 from .causes import Causes
 from .columns import columns
-from .document import Block, Heading, Items, Paragraph
+from .document import Block, Grid, Heading, Items, Paragraph
 from .pictures import FIGURES, figure
-from .prose import prose
-from .studies import SHORT_ROWS, STUDIES, Extent
+from .prose import paragraphs, prose
+from .studies import SHORT_ROWS, STUDIES, Extent, line_of
 from .tables import (
     KINDS,
     best_table,
@@ -34,7 +36,25 @@ def blocks(names: list[str], extent: Extent, results: Results) -> list[Block]:
         page.append(Paragraph(_shortened()))
     if short:
         page += [Heading("In short"), Items(short)]
-    return [*page, *found, Heading("What was run"), *prose("methods")]
+    return [*page, *found, Heading("What was run"), *prose("methods"), *_code(cells, results)]
+
+
+def _code(cells: dict[str, list[Cell]], results: Results) -> list[Block]:
+    """The code behind the cells, and the methods whose parameters have changed since."""
+    counts = {name: Counter(r["code"] for r in results.rows(own)) for name, own in cells.items()}
+    codes = list(dict.fromkeys(code for count in counts.values() for code in count))
+    rows = [[name, *(str(count[code] or "") for code in codes)] for name, count in counts.items()]
+    every = [cell for own in cells.values() for cell in own]
+    older = [line_of(cell) for cell in every if _is_older(cell, results.row(cell))]
+    blocks: list[Block] = [Heading("The code"), *prose("code"), Grid(["", *codes], rows)]
+    if older:
+        told = f"{paragraphs('older')[0]} {'; '.join(dict.fromkeys(older))}."
+        blocks.append(Paragraph(told))
+    return blocks
+
+
+def _is_older(cell: Cell, row: Row | None) -> bool:
+    return row is not None and row.get("settings") != cell.fingerprint
 
 
 def _tables(

@@ -1,4 +1,4 @@
-"""What the page says besides its numbers: the sections of ``prose.md``."""
+"""The words of the page: the sections of ``prose.md``."""
 
 from __future__ import annotations
 

@@ -41,6 +41,13 @@ REAL_METHODS = (
     "kNN", "PGDM", "LMNN", "SMLsm", "SMLsm, columns", "SMLlp", "SMLlp, dominant", "BoostMetric",
     "NCA", "LightGBM", "sDist", "sDist, to the letter", "sDist, defaults", "sDist, tuned",
 )  # fmt: skip
+#: Lines of table 3 whose cells are those of the quality study, with their models there.
+SHARED = {
+    "kNN": "3-NN",
+    "LightGBM": "LightGBM",
+    "sDist, defaults": "defaults",
+    "sDist, tuned": "tuned",
+}
 #: Other deviations of the columns of noise; the tables have 0.5.
 NOISES = (0.25, 0.5, 1.0)
 #: Figure 4: one parameter, or two, on a grid around the paper's choice.
@@ -118,17 +125,19 @@ def causes(extent: Extent) -> Iterator[Cell]:
         if extent.short and (n, p) != (SHORT_N, 50):
             continue
         for repeat in range(extent.repeats):
-            yield Cell("causes", source, "3-NN", repeat, {"noises": list(NOISES)}, "generator")
+            yield Cell(
+                "paper/causes", source, "3-NN", repeat, {"noises": list(NOISES)}, "generator"
+            )
         if n <= SHORT_N and p <= SHORT_P:
             for method, settings in _rivals_apart(n, extent):
                 for repeat in range(extent.few()):
-                    yield Cell("causes", source, method, repeat, settings, "test error")
+                    yield Cell("paper/causes", source, method, repeat, settings, "test error")
     for source in REAL:
         for method in _apart_on(source, extent):
             settings = default_settings(method) | extent.rows()
             few = source != "Ionosphere" and method in APART
             for repeat in range(extent.few() if few else extent.repeats):
-                yield Cell("causes", source, method, repeat, settings, "test error")
+                yield Cell("paper/causes", source, method, repeat, settings, "test error")
 
 
 def _apart_on(source: str, extent: Extent) -> list[str]:
@@ -155,21 +164,32 @@ def pure(extent: Extent) -> Iterator[Cell]:
             else:
                 settings = _short(method, default_settings(method), extent)
             for repeat in range(extent.repeats):
-                yield Cell("pure", source, method, repeat, settings, "test error")
+                yield Cell("paper/pure", source, method, repeat, settings, "test error")
 
 
 def real(extent: Extent) -> Iterator[Cell]:
     for source in REAL:
         for method in REAL_METHODS:
+            if method in SHARED:
+                model = SHARED[method]
+                settings = default_settings(model) | extent.rows()
+                for repeat in range(extent.repeats):
+                    yield Cell("quality", source, model, repeat, settings)
+                continue
             settings = _short(method, default_settings(method), extent) | extent.rows()
-            if method == "kNN":
-                settings["scaling"] = "standard"
             if method == "sDist, to the letter" and not extent.short:
                 settings["max_iter"] = PAPERS_M[source]
             slow = method in GRIDS or method == "sDist, to the letter"
             few = slow and source != "Ionosphere"
             for repeat in range(extent.few() if few else extent.repeats):
-                yield Cell("table3", source, method, repeat, settings, "test error")
+                yield Cell("paper/table3", source, method, repeat, settings)
+
+
+def line_of(cell: Cell) -> str:
+    """The line of a table that a cell belongs to."""
+    if cell.experiment != "quality":
+        return cell.model
+    return next(line for line, model in SHARED.items() if model == cell.model)
 
 
 def _one_path(parameters: dict[str, Any], rho: float, max_iter: int) -> dict[str, Any]:
@@ -184,13 +204,15 @@ def _one_path(parameters: dict[str, Any], rho: float, max_iter: int) -> dict[str
 
 def figure1(extent: Extent) -> Iterator[Cell]:
     settings = _one_path(REFINED, 0.5, 2000)
-    yield Cell("figure1", "XOR on a tilted plane", "sDist", 0, settings, "tilted plane")
+    yield Cell("paper/figure1", "XOR on a tilted plane", "sDist", 0, settings, "tilted plane")
 
 
 def figure2(extent: Extent) -> Iterator[Cell]:
     for source in PURE:
         if source.endswith("p 50"):
-            yield Cell("figure2", source, "sDist", 0, _one_path(REFINED, 0.2, 2000), "surfaces")
+            yield Cell(
+                "paper/figure2", source, "sDist", 0, _one_path(REFINED, 0.2, 2000), "surfaces"
+            )
 
 
 def figure4(extent: Extent) -> Iterator[Cell]:
@@ -199,7 +221,7 @@ def figure4(extent: Extent) -> Iterator[Cell]:
     def cells(name: str, changed: dict[str, Any], rho: float = 0.05) -> Iterator[Cell]:
         settings = _one_path(TO_THE_LETTER | changed, rho, steps) | extent.rows()
         for repeat in range(extent.few()):
-            yield Cell("figure4", "Madelon", name, repeat, settings, "cross-validated")
+            yield Cell("paper/figure4", "Madelon", name, repeat, settings, "cross-validated")
 
     for every in REFRESHES:
         yield from cells(f"refresh {every or 'never'}", {"refresh_every": every})
@@ -212,7 +234,7 @@ def figure5(extent: Extent) -> Iterator[Cell]:
     for name, parameters in (("to the letter", TO_THE_LETTER), ("refined", REFINED)):
         settings = _one_path(parameters, 0.1, PAPERS_M["Ionosphere"]) | {"ks": list(NEIGHBORS)}
         for repeat in range(extent.repeats):
-            yield Cell("figure5", "Ionosphere", name, repeat, settings, "cross-validated")
+            yield Cell("paper/figure5", "Ionosphere", name, repeat, settings, "cross-validated")
 
 
 def figure6(extent: Extent) -> Iterator[Cell]:
@@ -223,13 +245,13 @@ def figure6(extent: Extent) -> Iterator[Cell]:
             often = parameters | {"refresh_every": 10 if name == "to the letter" else 2}
             settings = _one_path(often, 0.05, steps) | rows
             for repeat in range(extent.few()):
-                yield Cell("figure6", source, name, repeat, settings, "path")
+                yield Cell("paper/figure6", source, name, repeat, settings, "path")
 
 
 #: What a user can ask for.
 STUDIES: dict[str, Callable[[Extent], Iterator[Cell]]] = {
-    "table1": lambda extent: simulation("table1", "double ring", extent),
-    "table2": lambda extent: simulation("table2", "XOR", extent),
+    "table1": lambda extent: simulation("paper/table1", "double ring", extent),
+    "table2": lambda extent: simulation("paper/table2", "XOR", extent),
     "causes": causes,
     "pure": pure,
     "table3": real,

@@ -1,4 +1,4 @@
-"""Boosted sparse non-linear distance metrics: sDist for the scikit-learn world."""
+"""Boosted sparse non-linear distance metrics (sDist) with the scikit-learn interface."""
 
 from ._loading import load, save
 from ._version import __version__

@@ -1,4 +1,4 @@
-"""How many of some tasks are done, shown while they run."""
+"""A progress line."""
 
 from __future__ import annotations
 
@@ -6,12 +6,20 @@ import sys
 import time
 from typing import TextIO
 
-#: Letters of a bar.
+#: Number of characters in the bar.
 WIDTH = 24
 
 
 class Counter:
-    """How many of some tasks are done, on one line of a stream."""
+    """A progress line with the number of tasks done and the estimated time left.
+
+    Parameters
+    ----------
+    what : str
+        The label of the line.
+    stream : file object, optional
+        By default ``sys.stderr``.
+    """
 
     def __init__(self, what: str, stream: TextIO | None = None) -> None:
         self._what = what

@@ -1,4 +1,4 @@
-"""The line that shows how an optimiser is getting on."""
+"""The progress line of an optimiser."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .._counter import Counter
 
 
 class Iterations:
-    """A callback of SciPy's ``minimize`` that counts."""
+    """A callback for SciPy's ``minimize`` that counts iterations in a progress line."""
 
     def __init__(self, what: str, most: int) -> None:
         self._line = Counter(what)

@@ -1,9 +1,9 @@
-"""The diagonal of A over all candidates, from margins in single columns that are kept.
+"""The diagonal of A over all candidates, from stored column margins.
 
-``A_cc = sum_i u_i (D_i)_cc``, and ``(D_i)_cc``, the margin of row i in column c alone, does not
-change between two refreshes. It is computed once for as many candidates as there is room for. If
-there are many rows, a sample of them gives the diagonal: the diagonal only says where the power
-method starts.
+The diagonal is ``A_cc = sum_i u_i (D_i)_cc``. The column margin ``(D_i)_cc`` is the margin of row i
+in column c alone, and does not change between two refreshes. Column margins are therefore stored,
+for as many candidates as there is memory for. In large tables the diagonal is estimated from a
+sample of the rows: the diagonal is only used to choose the starts of the power method.
 """
 
 from __future__ import annotations
@@ -15,28 +15,29 @@ import numpy as np
 from .._typing import Float, Index
 from ..engines import Array, NeighborGraph, Table, Terms
 
-#: Margins of columns are computed for this many candidates at a time: for more if there are few
-#: rows, for fewer if there are many.
+#: Column margins are computed for BLOCK candidates at a time. The number is larger for tables with
+#: few rows (a block has at least FEW_NUMBERS numbers) and smaller for tables with many rows (at
+#: most MANY_NUMBERS numbers, but at least 8 candidates).
 BLOCK, FEW_NUMBERS, MANY_NUMBERS = 64, 2**18, 2**23
-#: The most bytes of margins that are kept, or as many as the table has if these are more.
+#: Memory for stored column margins, in bytes. It is the size of the table if the table is larger.
 KEPT_BYTES = 2**27
-#: Margins are computed on at most MARGIN_ROWS rows, evenly spaced. Tables with more rows, or more
-#: than DOUBLE_MARGINS numbers, keep them in float32.
+#: Column margins are computed on at most MARGIN_ROWS rows, evenly spaced. They are stored in
+#: float32 if the table has more rows than MARGIN_ROWS or more numbers than DOUBLE_MARGINS.
 MARGIN_ROWS, DOUBLE_MARGINS = 2**14, 2**23
 
 
 def is_rough(n_rows: int) -> bool:
-    """Whether the diagonal of a table with this many rows is an estimate."""
+    """Whether the diagonal is estimated from a sample, for a table with ``n_rows`` rows."""
     return n_rows > MARGIN_ROWS
 
 
 def sampled_rows(n_rows: int) -> Index:
-    """The rows whose margins give the diagonal if there are many rows."""
+    """The sample of rows from which the diagonal is estimated."""
     return np.linspace(0, n_rows - 1, MARGIN_ROWS).astype(np.intp)
 
 
 class ColumnMargins:
-    """The margins in single columns for the neighbours of a graph."""
+    """The column margins of the candidates, for the neighbours in a graph."""
 
     def __init__(self, table: Table, graph: NeighborGraph) -> None:
         n, p = table.n_rows, table.n_columns
@@ -51,7 +52,7 @@ class ColumnMargins:
         self._block = max(min(BLOCK, MANY_NUMBERS // n), FEW_NUMBERS // n, 8)
 
     def weighted(self, terms: Terms, weight: Array) -> Float:
-        """The sums over the rows of weight times margin, for all candidates."""
+        """``sum_i weight_i (D_i)_cc`` for all candidates c."""
         weight = weight if self._sample is None else weight[self._sample]
         kept = self._kept
         kept.reserve(len(terms))
@@ -64,13 +65,13 @@ class ColumnMargins:
         return np.concatenate([self._arrays.host(part) for part in parts], dtype=np.float64)
 
     def _of(self, terms: Terms, start: int, size: int) -> Array:
-        """The margins in the columns of ``size`` candidates."""
+        """The column margins of ``size`` candidates from ``start`` on."""
         columns = self._table.columns(terms[start : start + size])
         return self._graph.column_margins(columns, self._kept.dtype, self._sample)
 
 
 class KeptColumns:
-    """Columns that are appended until there is no more room."""
+    """A matrix to which columns are appended, up to ``room`` columns."""
 
     def __init__(self, table: Table, n_rows: int, room: int, dtype: Any) -> None:
         self._arrays = table.engine.arrays
@@ -81,16 +82,16 @@ class KeptColumns:
 
     @property
     def columns(self) -> Array:
-        """The columns so far."""
+        """The columns that have been appended."""
         return self._buffer[:, : self.size]
 
     @property
     def room_left(self) -> int:
-        """How many more columns are kept."""
+        """The number of columns that can still be appended."""
         return self._room - self.size
 
     def reserve(self, size: int) -> None:
-        """Allocate memory for this many columns in all, and for a few more."""
+        """Allocate memory for ``size`` columns in total, plus an eighth more."""
         size = min(size, self._room)
         if size > self._buffer.shape[1]:
             wider = min(size + size // 8, self._room)
@@ -99,7 +100,7 @@ class KeptColumns:
             self._buffer = grown
 
     def add(self, columns: Array) -> None:
-        """Append as many of the columns as there is room for."""
+        """Append the columns. Columns beyond ``room`` are dropped."""
         size = min(self.size + columns.shape[1], self._room)
         if size > self._buffer.shape[1]:
             self.reserve(2 * size)

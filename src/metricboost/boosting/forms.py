@@ -1,11 +1,11 @@
-"""The matrix A_m of a step as the power method sees it: formed, or only applied to vectors.
+"""The matrix A_m of a step: computed in full, or only applied to vectors.
 
 The paper's ``A_m = sum_i r_i D_i`` is a sum over edges (i, j) of the neighbour graph,
 ``sum s_ij (phi_i - phi_j)(phi_i - phi_j)'`` with ``s_ij = u_i / k`` towards the other class and
 ``-u_i / k`` towards the own class. So ``A = Phi' L Phi`` with the Laplacian
-``L = diag(deg) - S - S'``, and no D_i is ever formed. On a small panel A itself is cheap. On a
-large panel A is only applied to sparse vectors, at O(n p) each, and its diagonal comes from the
-margins in single columns (``diagonal``).
+``L = diag(deg) - S - S'``, and the matrices D_i are not needed. On a small panel A is computed. On
+a large panel A is only applied to sparse vectors, at O(n p) each, and its diagonal is computed from
+the column margins (``diagonal``).
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from .diagonal import is_rough
 from .state import State, Weights
 from .terms import Candidates
 
-#: Up to this many candidates a step that sees them all forms A, as for any panel.
+#: A is computed in full for panels of at most SMALL_TABLE candidates. If kappa is larger than 1 and
+#: the panel is a proper subset of the candidates, the limit is DENSE_PANEL.
 SMALL_TABLE = 64
-#: Panels up to this size form A; on larger ones A is applied.
 DENSE_PANEL = 1024
-#: The diagonal of a larger panel is made for so many terms at a time.
+#: The diagonal of a larger panel is computed for BLOCK terms at a time.
 BLOCK = 64
 
 
 class QuadraticForm(Protocol):
-    """A symmetric matrix over the panel, as far as the power method needs it."""
+    """The operations on the symmetric matrix A over the panel that the power method uses."""
 
     size: int
     #: Whether the diagonal is an estimate.
@@ -40,20 +40,24 @@ class QuadraticForm(Protocol):
         ...
 
     def apply(self, index: Index, coef: Float) -> Float:
-        """``A v`` for several sparse v at once: row s has ``coef[s]`` at ``index[s]``."""
+        """``A v`` for several sparse vectors v, one per row of the result.
+
+        Vector s has the entries ``coef[s]`` at the places ``index[s]``.
+        """
         ...
 
     def block(self, index: Index) -> Float:
-        """A on a few rows and columns."""
+        """The rows and columns ``index`` of A."""
         ...
 
 
 def step_form(
     state: State, weights: Weights, candidates: Candidates, panel: Index, kappa: int
 ) -> QuadraticForm:
-    """``A_m`` on the panel: formed at O(n q (q + k)), or applied.
+    """The matrix ``A_m`` on the panel.
 
-    One nonzero needs no more than the diagonal. Several need A applied some ten times.
+    Computing A in full costs O(n q (q + k)) for a panel of q candidates. With ``kappa = 1`` only
+    the diagonal is needed. With a larger kappa, A is applied about ten times.
     """
     every = len(panel) == len(candidates)
     if len(panel) > (SMALL_TABLE if every or kappa == 1 else DENSE_PANEL):
@@ -62,7 +66,7 @@ def step_form(
 
 
 class PanelForm:
-    """A as a matrix."""
+    """The matrix A, computed in full."""
 
     rough = False
 
@@ -82,7 +86,7 @@ class PanelForm:
 
 
 class LaplacianForm:
-    """A over all candidates, or over a large panel of them, only applied to vectors."""
+    """The matrix A over all candidates or a large panel, applied to vectors only."""
 
     def __init__(self, state: State, weights: Weights, terms: Terms, every: bool) -> None:
         self._state, self._weights = state, weights
@@ -108,7 +112,7 @@ class LaplacianForm:
 
     def block(self, index: Index) -> Float:
         known, A = self._known
-        if not np.isin(index, known).all():  # the method often asks for parts of the last block
+        if not np.isin(index, known).all():  # often the last block contains the requested one
             known = np.unique(index)
             A = self._formed(self._terms[known])
             self._known = known, A

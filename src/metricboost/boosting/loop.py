@@ -1,8 +1,9 @@
 """Algorithm 1: sDist, boosted sparse non-linear metric learning.
 
-The letters of the paper's steps stand beside the lines that do them. Symbols: u are the weights
-``|r_i| = exp(-m_i)`` of the margins m, xi the sparse unit vector, w its weight, W the metric.
-Everything with one number for every row is in the state (``state``).
+The comments "1)", "2)" and "a" to "g" are the labels of the steps in the paper. Symbols: ``W`` is
+the metric, ``xi`` the sparse unit vector of a step, ``w`` the weight of the step, and
+``u_i = |r_i| = exp(-m_i)`` the weight of row i with margin ``m_i``. Arrays with one number per row
+are kept in ``state.State``.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ PATIENCE = 30
 
 @dataclass(frozen=True)
 class BoostingOptions:
-    """The parameters of Algorithm 1, of the paper's practical remarks, and of the gate."""
+    """Parameters of Algorithm 1, of the paper's practical remarks, and of the out-of-bag gate."""
 
     max_iter: int
     n_neighbors: int
@@ -62,15 +63,17 @@ def boost(
     Parameters
     ----------
     candidates : Candidates
-        Over the table of the fit. They grow.
+        The candidate terms over the table of the fit. Accepted steps add candidates.
     labels : ndarray of int
     sample_weight : ndarray
     start : Factor
+        A factor of the start metric.
     options : BoostingOptions
     watch : callable, optional
-        Called after every attempt with its number and the path so far.
+        Called after every attempt with the number of the attempt and the path so far.
     known : Path, optional
-        Accepted steps of the same fit to go on from.
+        Accepted steps of an earlier, interrupted run of the same fit. Boosting continues after
+        these steps.
 
     Returns
     -------
@@ -139,10 +142,10 @@ def _gated(
     state: State,
     u: Weights,
 ) -> tuple[float, Index, Float]:
-    """The statistic of the gate, and the support and xi trimmed to what the rows left out support.
+    """Trim xi on the out-of-bag rows.
 
-    The support is returned as numbers of candidates. The gate is off if it is None or if no row was
-    left out of the bag.
+    Returns the statistic of the gate, the support as candidate numbers, and the values of xi. If
+    the gate is None or if all rows are in the bag, xi is not trimmed and the statistic is infinite.
     """
     chosen = panel[support]
     if gate is None or bool(u.in_bag.all()):

@@ -41,8 +41,9 @@ def fetch_ionosphere(
     Parameters
     ----------
     data_home : str or path-like, default=None
-        Folder that keeps the download. By default the folder in the environment variable
-        ``METRICBOOST_HOME``, else ``metricboost`` in scikit-learn's data folder.
+        The folder in which the downloaded table is stored. By default the folder named by the
+        environment variable ``METRICBOOST_HOME`` if it is set, otherwise the folder ``metricboost``
+        in the data folder of scikit-learn.
     return_X_y : bool, default=False
         Whether to return ``(data, target)`` instead of a Bunch.
     as_frame : bool, default=False
@@ -58,7 +59,8 @@ def fetch_ionosphere(
     Raises
     ------
     OSError
-        When the table is not on this machine and cannot be downloaded, or is not what it should be.
+        If the table is not on this machine and cannot be downloaded, or if the values of the table
+        are not the expected values.
 
     Examples
     --------
@@ -108,8 +110,9 @@ def fetch_secom(
         Whether to drop the columns that are constant or miss more than 3% of their values, then the
         rows that still miss a value: the 1436 x 414 table of the paper, without missing values.
     data_home : str or path-like, default=None
-        Folder that keeps the download. By default the folder in the environment variable
-        ``METRICBOOST_HOME``, else ``metricboost`` in scikit-learn's data folder.
+        The folder in which the downloaded table is stored. By default the folder named by the
+        environment variable ``METRICBOOST_HOME`` if it is set, otherwise the folder ``metricboost``
+        in the data folder of scikit-learn.
     return_X_y : bool, default=False
         Whether to return ``(data, target)`` instead of a Bunch.
     as_frame : bool, default=False
@@ -125,7 +128,8 @@ def fetch_secom(
     Raises
     ------
     OSError
-        When the table is not on this machine and cannot be downloaded, or is not what it should be.
+        If the table is not on this machine and cannot be downloaded, or if the values of the table
+        are not the expected values.
 
     Examples
     --------
@@ -176,8 +180,9 @@ def fetch_madelon(
     subset : {"all", "train", "valid"}, default="all"
         All rows, or only the 2000 training or the 600 validation rows of the challenge.
     data_home : str or path-like, default=None
-        Folder that keeps the download. By default the folder in the environment variable
-        ``METRICBOOST_HOME``, else ``metricboost`` in scikit-learn's data folder.
+        The folder in which the downloaded table is stored. By default the folder named by the
+        environment variable ``METRICBOOST_HOME`` if it is set, otherwise the folder ``metricboost``
+        in the data folder of scikit-learn.
     return_X_y : bool, default=False
         Whether to return ``(data, target)`` instead of a Bunch.
     as_frame : bool, default=False
@@ -193,7 +198,8 @@ def fetch_madelon(
     Raises
     ------
     OSError
-        When the table is not on this machine and cannot be downloaded, or is not what it should be.
+        If the table is not on this machine and cannot be downloaded, or if the values of the table
+        are not the expected values.
 
     See Also
     --------

@@ -1,4 +1,4 @@
-"""Kernels and their arrays: ``numpy`` (the oracle), ``native`` (C++) and ``torch`` (a GPU)."""
+"""Engines: numerical kernels in NumPy (the reference), C++ (``native``) and PyTorch (GPU)."""
 
 from .base import Array, Engine, Laplacian, NeighborGraph, NeighborLists, Table, Terms
 from .choice import engine_at_hand, get_engine, is_engine, is_torch, native_available

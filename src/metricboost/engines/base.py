@@ -1,8 +1,8 @@
-"""What an engine provides: kernels over terms, the neighbour graph and neighbours, and arrays.
+"""The interface of an engine: kernels on terms, neighbour graphs, neighbour search, and arrays.
 
-Algorithm 1 (``boosting``) is written once, over the arrays of an engine: those of NumPy or tensors
-of PyTorch. An engine knows nothing of the loss, the margins or the gate. The NumPy engine is the
-oracle, and every other engine is tested against it.
+Algorithm 1 (``boosting``) is written once, on the arrays of an engine, which are NumPy arrays or
+PyTorch tensors. The loss, the boosting steps and the gate are not part of an engine. The NumPy
+engine is the reference (the oracle), and every other engine is tested against it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from .._typing import Float, Index, Rows
 
-#: An array of an engine: of NumPy, or a tensor of PyTorch.
+#: An array of an engine: a NumPy array or a PyTorch tensor.
 Array = Any
 #: A term whose deviation is at most this share of its largest value does not vary.
 CONSTANT = 1e-10
@@ -25,16 +25,17 @@ CONSTANT = 1e-10
 
 @dataclass(frozen=True)
 class Terms:
-    """Some candidate terms.
+    """A sequence of candidate terms.
 
     Attributes
     ----------
     index : ndarray of shape (n_terms,)
-        Their numbers among the candidates.
+        The indices of the terms in the list of all candidates.
     factors : ndarray of shape (n_terms, max_degree)
-        The columns of every term, padded with the number of columns.
+        The column numbers of every term. Terms of lower degree are padded with the number of
+        columns.
     moments : ndarray of shape (n_terms, 2)
-        Their means and deviations.
+        Mean and deviation of every term.
     """
 
     index: Index
@@ -50,15 +51,15 @@ class Terms:
 
 @dataclass(frozen=True)
 class NeighborLists:
-    """The lists of neighbours that every row has.
+    """The definition of the neighbour lists of a row.
 
     Attributes
     ----------
     slots : ndarray of shape (n_classes, n_classes)
-        A row of class a has rows of class b in the list ``slots[a, b]``. It has none of them if the
-        number is -1.
+        For a row of class a, the nearest rows of class b are in the list ``slots[a, b]``. Rows of
+        class b are in no list if the entry is -1.
     sizes : tuple of int
-        How many of the nearest rows every list has.
+        The number of neighbours in each list.
     """
 
     slots: Rows
@@ -66,21 +67,22 @@ class NeighborLists:
 
     @property
     def width(self) -> int:
-        """The number of neighbours in all lists of a row."""
+        """The total number of neighbours in the lists of a row."""
         return sum(self.sizes)
 
 
 class Table(ABC):
-    """The standardised columns of a fit, in the memory of an engine.
+    """The standardised table of a fit, in the memory of an engine.
 
-    ``Phi`` stands for the standardised columns of some terms, n x q.
+    In the methods, ``Phi`` is the matrix of the standardised values of the given terms, of shape
+    (n_rows, n_terms).
 
     Attributes
     ----------
     engine : Engine
     n_rows, n_columns : int
     n_plain : int
-        The plain distance is on the first ``n_plain`` columns.
+        The plain distance uses the first ``n_plain`` columns.
     """
 
     engine: Engine
@@ -90,106 +92,185 @@ class Table(ABC):
 
     @abstractmethod
     def term_moments(self, factors: Rows) -> Float:
-        """Mean and deviation of every term, q x 2. The deviation is infinite if it does not vary.
+        """Mean and deviation of terms.
 
-        A term does not vary if its deviation is at most ``CONSTANT`` times its largest value.
+        Parameters
+        ----------
+        factors : ndarray of shape (n_terms, max_degree)
+            As in ``Terms``.
+
+        Returns
+        -------
+        ndarray of shape (n_terms, 2)
+            The deviation is infinite for a term that does not vary: its deviation is at most
+            ``CONSTANT`` times its largest absolute value.
         """
 
     @abstractmethod
     def plain(self) -> Array:
-        """The rows in the columns of the plain distance, n x n_plain."""
+        """The columns of the plain distance, of shape (n_rows, n_plain)."""
 
     @abstractmethod
     def columns(self, terms: Terms) -> Array:
-        """``Phi``, in the precision of the engine."""
+        """``Phi`` for the terms, in the precision of the engine."""
 
     @abstractmethod
     def along(self, terms: Terms, vectors: Float) -> Array:
-        """``Phi V`` in float64, n x s, or ``Phi v`` for a single vector."""
+        """``Phi V`` in float64.
+
+        Parameters
+        ----------
+        terms : Terms
+        vectors : ndarray of shape (n_terms, s) or (n_terms,)
+            The matrix ``V``, or a single vector.
+
+        Returns
+        -------
+        array of shape (n_rows, s) or (n_rows,)
+        """
 
     @abstractmethod
     def pulled_back(self, terms: Terms, y: Array) -> Float:
-        """``y' Phi`` for a ``y`` of few columns, s x q."""
+        """``y' Phi``.
+
+        Parameters
+        ----------
+        terms : Terms
+        y : array of shape (n_rows, s)
+            A matrix with few columns.
+
+        Returns
+        -------
+        ndarray of shape (s, n_terms)
+        """
 
 
 class NeighborGraph(ABC):
-    """The signed neighbour graph: +1/k to rows of the other class, -1/k to rows of the same.
+    """The signed neighbour graph of the rows.
 
-    ``same`` and ``other`` are n x k, and each mean is over its own k.
+    A row has edges of weight +1/k to its k neighbours in ``other``, and edges of weight -1/k to its
+    k neighbours in ``same``. The two numbers k may differ.
     """
 
     @abstractmethod
     def margins(self, z: Array) -> Array:
-        """Mean squared distance to ``other`` minus that to ``same``, for rows embedded as ``z``."""
+        """The margin of every row in an embedding.
+
+        The margin is the mean squared distance to the neighbours in ``other`` minus the mean
+        squared distance to the neighbours in ``same``.
+
+        Parameters
+        ----------
+        z : array of shape (n, r)
+            The embedding of the rows.
+
+        Returns
+        -------
+        array of shape (n,)
+        """
 
     @abstractmethod
     def column_margins(self, phi: Array, dtype: Any, rows: Array | None = None) -> Array:
-        """The margins in every column of ``phi`` by itself: the diagonals of all D_i, n x q.
+        """The margin of every row in each column of ``phi`` alone: the diagonals of all D_i.
 
         Parameters
         ----------
         phi : array of shape (n, q)
         dtype : dtype
-            Of the result. Sums are in float64.
+            The type of the result. Sums are computed in float64.
         rows : array of int, optional
-            Only the margins of these rows.
+            The rows whose margins are computed. By default all rows.
+
+        Returns
+        -------
+        array of shape (n, q), or (len(rows), q)
         """
 
     @abstractmethod
     def weighted(self, weight: Array) -> Laplacian:
-        """The Laplacian with a weight for every row."""
+        """The Laplacian of the graph with row weights.
+
+        Parameters
+        ----------
+        weight : array of shape (n,)
+            The edges from a row are multiplied by the weight of the row.
+        """
 
 
 class Laplacian(ABC):
-    """``L = diag(deg) - S - S'``: row i of S is row i of the graph times the weight of row i."""
+    """``L = diag(deg) - S - S'``, where row i of S is row i of the graph times its weight."""
 
     @abstractmethod
     def __matmul__(self, z: Array) -> Array:
-        """``L z``, n x s."""
+        """``L z``, for an array ``z`` of shape (n, s)."""
 
     @abstractmethod
     def form(self, phi: Array) -> Float:
-        """``phi' L phi``, q x q."""
+        """``phi' L phi``.
+
+        Parameters
+        ----------
+        phi : array of shape (n, q)
+
+        Returns
+        -------
+        ndarray of shape (q, q)
+        """
 
     @abstractmethod
     def share_sums(self, z: Array) -> Float:
-        """The shares of the rows in ``z' L z`` for each column z: their sum and squared deviations.
+        """Sum and squared deviations of the shares of the rows in ``z' L z``.
 
-        The share of a row is what the edges at the row, from either end, add. The result is s x 2.
+        The share of a row is the sum over all edges from or to the row.
+
+        Parameters
+        ----------
+        z : array of shape (n, s)
+            Every column is treated by itself.
+
+        Returns
+        -------
+        ndarray of shape (s, 2)
+            The sum of the shares, and the sum of their squared deviations from their mean.
         """
 
 
 class Arrays(ABC):
-    """The arrays of an engine.
+    """Creation and conversion of the arrays of an engine.
 
     Attributes
     ----------
     xp : module
-        ``numpy`` or ``torch``. Only functions that both have are used.
+        ``numpy`` or ``torch``. Only functions that both modules have are used.
     """
 
     xp: Any
 
     @abstractmethod
     def made(self, values: npt.ArrayLike) -> Array:
-        """An array of the engine with the values and the type of an array of NumPy."""
+        """Convert a NumPy array to an array of the engine with the same type."""
 
     @abstractmethod
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Array:
-        """An array without values."""
+        """An uninitialised array."""
 
     @abstractmethod
     def host(self, array: Array) -> npt.NDArray[Any]:
-        """An array of NumPy with the values of an array of the engine."""
+        """Convert an array of the engine to a NumPy array."""
 
 
 class Engine(ABC):
-    """Kernels, and the arrays that they take.
+    """Numerical kernels, and the arrays they work on.
+
+    Parameters
+    ----------
+    threads : int, default=1
+        The number of threads for large operations. Results do not depend on this number.
 
     Attributes
     ----------
+    name : str
     threads : int
-        How many threads may share a large piece of work. No result depends on the number.
     arrays : Arrays
     """
 
@@ -201,28 +282,49 @@ class Engine(ABC):
 
     @property
     def signature(self) -> str:
-        """What the last bits of results depend on, besides the machine."""
+        """A string that identifies the engine, its device and its precision.
+
+        Engines with the same signature give the same bits on the same machine.
+        """
         return self.name
 
     def most_rows(self, n_columns: int) -> int | None:
-        """How many rows of a fit the memory of a GPU has room for; None if there is no GPU."""
+        """The largest number of rows of a fit that fits into the memory of the GPU.
+
+        The result is None if the engine does not use a GPU.
+
+        Parameters
+        ----------
+        n_columns : int
+            The number of columns of the table.
+        """
         return None
 
     @contextmanager
     def working(self, n_rows: int) -> Iterator[None]:
-        """A fit of this number of rows runs inside: settings that its results depend on."""
+        """A context in which a fit runs, with the settings that its results depend on.
+
+        Parameters
+        ----------
+        n_rows : int
+            The number of rows of the fit.
+        """
         yield
 
     @abstractmethod
     def table(self, Xt: Float, n_plain: int | None = None) -> Table:
-        """The table of a fit in the memory of the engine.
+        """Put the table of a fit into the memory of the engine.
 
         Parameters
         ----------
         Xt : ndarray of shape (n_columns, n_rows)
-            The standardised table, transposed.
+            The transposed standardised table.
         n_plain : int, optional
-            How many columns belong to the plain distance; all by default.
+            The plain distance uses the first ``n_plain`` columns. By default all columns.
+
+        Returns
+        -------
+        Table
         """
 
     @abstractmethod
@@ -232,26 +334,62 @@ class Engine(ABC):
         Parameters
         ----------
         same, other : ndarray of shape (n, k)
-        place : array, optional
-            Where the rows lie. An engine may store near rows together. Results do not depend on it.
+            The neighbours of every row in its own class and in the other classes. The number k of
+            ``same`` may differ from the number k of ``other``.
+        place : array of shape (n, r), optional
+            The positions of the rows. An engine may use them to store rows that are near each
+            other together, which is faster. Results do not depend on the positions.
+
+        Returns
+        -------
+        NeighborGraph
         """
 
     @abstractmethod
     def nearest(self, queries: Float, references: Float, k: int) -> tuple[Rows, Float]:
-        """The k nearest references of every query, in order, and their squared distances.
+        """The k nearest references of every query.
 
-        The search is exact: distances are sums of squared differences. Distances that are equal to
-        twelve digits are in the order of the numbers of the references. If there are fewer than k
-        references, all of them are found.
+        The search is exact: distances are sums of squared differences. The neighbours of a query
+        are ordered by distance. Neighbours whose distances agree to twelve digits are ordered by
+        their number. If there are fewer than k references, all of them are returned.
+
+        Parameters
+        ----------
+        queries : ndarray of shape (n_queries, r)
+        references : ndarray of shape (n_references, r)
+        k : int
+
+        Returns
+        -------
+        rows : ndarray of shape (n_queries, k)
+            Row numbers in ``references``.
+        distances : ndarray of shape (n_queries, k)
+            Squared distances.
         """
 
     @abstractmethod
     def nearest_by_class(
         self, z: Array, classes: Index, lists: NeighborLists, previous: Rows | None = None
     ) -> tuple[Rows, Float]:
-        """The nearest of the other rows in every list of every row, list after list.
+        """The nearest rows of every row, by class. A row is not its own neighbour.
 
-        In order and exact, as in ``nearest``; -1 and infinity if a list has fewer rows than its
-        size. ``previous``, the result of a search with the same lists for a similar ``z``, makes
-        the search faster and does not change its result.
+        The search is exact, and the neighbours in a list are ordered, as in ``nearest``.
+
+        Parameters
+        ----------
+        z : array of shape (n, r)
+            The positions of the rows.
+        classes : ndarray of shape (n,)
+        lists : NeighborLists
+        previous : ndarray of shape (n, lists.width), optional
+            The row numbers that a search with the same lists found for a similar ``z``. They make
+            the search faster and do not change its result.
+
+        Returns
+        -------
+        rows : ndarray of shape (n, lists.width)
+            The neighbours in all lists, one list after the other. Places that no row is found for
+            are -1.
+        distances : ndarray of shape (n, lists.width)
+            Squared distances. Places that no row is found for are infinite.
         """

@@ -1,4 +1,4 @@
-"""What the engines in the memory of this process share: arrays of NumPy, tables and Laplacians."""
+"""Base classes of the engines that work on NumPy arrays (``numpy`` and ``native``)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ import numpy.typing as npt
 from .._typing import Float, Index, Rows
 from .base import Arrays, Engine, Laplacian, NeighborGraph, Table, Terms
 
-#: Tables with more numbers are swept in float32. A sweep takes as long as reading the table does,
-#: and seven digits are enough to choose among terms. Everything else is computed in float64.
+#: Tables with more numbers are read in float32 by operations that pass over the whole table. The
+#: time of such a pass is the time to read the table, and seven digits are enough to choose among
+#: terms. Everything else is computed in float64.
 DOUBLE_SWEEPS = 2**23
 
 
 class HostArrays(Arrays):
-    """Arrays of NumPy."""
+    """NumPy arrays."""
 
     xp = np
 
@@ -33,10 +34,11 @@ class HostArrays(Arrays):
 
 
 class HostEngine(Engine):
-    """An engine of kernels on arrays of NumPy.
+    """An engine with kernels on NumPy arrays.
 
-    The kernels keep nothing. They take the table transposed (``Xt``), and terms as rows of column
-    numbers (``factors``, padded with the number of columns, which stands for a column of ones).
+    The kernels have no state. Their arguments are the transposed table ``Xt`` of shape
+    (n_columns, n_rows), and terms as rows of column numbers (``factors``). The number of columns is
+    used as padding, and stands for a column of ones.
     """
 
     arrays = HostArrays()
@@ -50,7 +52,7 @@ class HostEngine(Engine):
 
     @abstractmethod
     def term_columns(self, Xt: Float, factors: Rows, moments: Float) -> Float:
-        """The standardised columns of the terms, n x q, in C order."""
+        """The standardised values of the terms, of shape (n_rows, n_terms), in C order."""
 
     @abstractmethod
     def pull_back(self, Xt: npt.NDArray[Any], factors: Rows, moments: Float, y: Float) -> Float:
@@ -83,12 +85,12 @@ class HostTable(Table):
 
     @cached_property
     def _swept(self) -> npt.NDArray[Any]:
-        """The table as sweeps over all of it read it."""
+        """The table as read by passes over the whole table: large tables are in float32."""
         return self.Xt if self.Xt.size <= DOUBLE_SWEEPS else self.Xt.astype(np.float32)
 
 
 class HostGraph(NeighborGraph):
-    """A neighbour graph of kernels on arrays of NumPy."""
+    """A neighbour graph with kernels on NumPy arrays."""
 
     def __init__(self, same: Rows, other: Rows) -> None:
         self.same = np.ascontiguousarray(same, dtype=np.int32)
@@ -104,13 +106,14 @@ class HostGraph(NeighborGraph):
 
     @abstractmethod
     def laplacian(self, z: Float, weight: Float) -> Float:
-        """``L z``."""
+        """``L z``, where L is the Laplacian with the row weights ``weight``."""
 
     @abstractmethod
     def half_laplacian(self, z: Float, weight: Float) -> Float:
-        """A ``y`` with ``z' L z = z' y + y' z``, for half the work of ``L z``.
+        """An array ``y`` with ``z' L z = z' y + y' z``, at half the cost of ``L z``.
 
-        The means of the columns of ``z`` should be near zero, for the sake of digits.
+        The means of the columns of ``z`` should be near zero, because rounding errors grow with
+        them.
         """
 
     @abstractmethod
@@ -129,7 +132,11 @@ class HostLaplacian(Laplacian):
         return self._graph.laplacian(z, self._weight)
 
     def form(self, phi: Float) -> Float:
-        """In O(n q (q + k)). Columns far from zero are centred, which changes no difference."""
+        """``phi' L phi`` at O(n q (q + k)).
+
+        Columns with means far from zero are centred to reduce rounding errors. The result depends
+        on differences of rows only, so centring does not change it.
+        """
         center = phi.mean(axis=0)
         if (np.abs(center) > 1).any():
             phi = phi - center

@@ -1,4 +1,4 @@
-"""The PyTorch engine: a GPU, or the CPU to test it on."""
+"""The PyTorch engine, for a GPU. It also runs on the CPU, for tests."""
 
 from __future__ import annotations
 
@@ -22,15 +22,23 @@ from .torch_graph import EDGE_BYTES, TorchGraph
 from .torch_search import as_rows, full_products, nearest
 from .torch_table import WORK, TorchArrays, TorchTable
 
-#: What to lower where a device has too little memory: in a fit, and for rows of a fitted model.
+#: Advice in the error for too little memory, during a fit and for the rows of a fitted model.
 LESS = "Lower n_neighbors or the number of rows or columns"
 FEWER_AT_A_TIME = "Pass fewer rows at a time"
 
 
 class TorchEngine(Engine):
-    """Tables in float32 on a GPU, in float64 on the CPU, unless a dtype is given.
+    """An engine on a device of PyTorch.
 
-    ``memory`` is the most bytes that it may use; by default what the device has free.
+    Parameters
+    ----------
+    threads : int, default=1
+    device : str, default="auto"
+        "cpu", "cuda" or "cuda:1", for example. "auto" is "cuda" if a GPU is available, else "cpu".
+    dtype : torch.dtype, optional
+        The precision of tables. By default float32 on a GPU and float64 on the CPU.
+    memory : int, optional
+        The number of bytes that the engine may use. By default the free memory of the device.
     """
 
     name = "torch"
@@ -56,7 +64,7 @@ class TorchEngine(Engine):
 
     @contextmanager
     def working(self, n_rows: int) -> Iterator[None]:
-        """In full precision. What a step needs besides the table and the graph may be lacking."""
+        """Use full precision, and report the memory of a step if the device runs out of memory."""
         at_hand = 8 * WORK + 40 * n_rows * 8
         what = f"A step over {n_rows} rows"
         with full_products(self.device), self.memory_of(what, at_hand, surely=False):
@@ -118,11 +126,11 @@ class TorchEngine(Engine):
         return rows, squared
 
     def __reduce__(self) -> Any:
-        """Where a model is opened there may be no PyTorch, or no GPU."""
+        """A model may be unpickled on a machine without PyTorch or without a GPU."""
         return restored_torch_engine, (self.threads, self.device.type, str(self.dtype)[6:])
 
     def free(self) -> float:
-        """Bytes that may still be used."""
+        """The number of bytes that may still be used, or infinity on the CPU."""
         if self._memory is not None:
             return self._memory - sum(table.nbytes for table in self._tables)
         if self.device.type != "cuda":
@@ -131,14 +139,18 @@ class TorchEngine(Engine):
         return float(torch.cuda.mem_get_info(self.device)[0] + held)
 
     def most_rows(self, n_columns: int) -> int | None:
-        """Rows that fit with the copies of a search and the graph of 40 neighbours a row."""
+        """The number of rows that fit into the free memory.
+
+        The estimate includes the copies of the neighbour search and a graph with 40 neighbours per
+        row.
+        """
         free = self.free()
         if np.isinf(free):
             return None
         return int(free / (4 * self.dtype.itemsize * n_columns + 40 * EDGE_BYTES))
 
     def room(self, n_rows: int, n_columns: int) -> int:
-        """How many columns of products half of the memory has room for that a table leaves."""
+        """The number of products that fit into half of the memory that the table leaves free."""
         each = max(n_rows * self.dtype.itemsize, 1)
         left = max(self.free() - n_columns * each, 0)
         return int(min(left / (2 * each), 2**31))
@@ -147,9 +159,19 @@ class TorchEngine(Engine):
     def memory_of(
         self, what: str, needed: int, surely: bool = True, lower: str = LESS
     ) -> Iterator[None]:
-        """Memory for something: an error that says how much it needs where there is less.
+        """A context that turns a lack of memory into an error with advice.
 
-        Where it may need less, it is tried.
+        Parameters
+        ----------
+        what : str
+            The operation in the context, as the subject of the error message.
+        needed : int
+            The number of bytes that the operation needs.
+        surely : bool, default=True
+            Whether to raise the error before the operation starts if there is less memory. If
+            False, the operation may need less memory than ``needed``, and is started.
+        lower : str
+            Advice on what to lower.
         """
         if surely and needed > self.free():
             raise DeviceMemoryError(self._too_little(what, needed, lower))
@@ -160,19 +182,20 @@ class TorchEngine(Engine):
 
     def _too_little(self, what: str, needed: int, lower: str) -> str:
         free, size = self.free(), _size(needed, math.ceil)
-        # What is needed is a lower bound: with as much free, it was the work that took more.
+        # ``needed`` is a lower bound. If it is free, temporary arrays used the rest of the memory.
         if needed > free:
             said = f"needs {size} on {self.device}, which has {_size(free, math.floor)} left"
         else:
-            said = f"needs {size} and room to work: {self.device} ran out of memory"
-        return (
-            f'{what} {said}. {lower}, or use engine="native", which needs no memory but this '
-            "machine's."
-        )
+            said = f"needs {size} and temporary arrays: {self.device} ran out of memory"
+        return f'{what} {said}. {lower}, or use engine="native", which uses main memory only.'
 
 
 def _size(n_bytes: float, whole: Callable[[float], int]) -> str:
-    """What is needed rounded up and what is left rounded down are never the same."""
+    """A number of bytes as text.
+
+    The memory needed is rounded up and the memory left is rounded down, so that the two texts in a
+    message differ.
+    """
     unit, name = (1e9, "GB") if n_bytes >= 1e9 else (1e6, "MB")
     return f"{whole(10 * n_bytes / unit) / 10:.1f} {name}"
 
@@ -182,7 +205,7 @@ def _device(name: str) -> str:
         return "cuda" if torch.cuda.is_available() else "cpu"
     if name.startswith("cuda") and not torch.cuda.is_available():
         raise ValueError(
-            f'engine="torch:{name}" needs a GPU that PyTorch can use, and '
-            'torch.cuda.is_available() says there is none. Use engine="torch" or "torch:cpu".'
+            f'engine="torch:{name}" needs a GPU that PyTorch can use, but '
+            'torch.cuda.is_available() is False. Use engine="torch" or "torch:cpu".'
         )
     return name

@@ -13,12 +13,12 @@ from .._typing import Float
 from .base import Laplacian, NeighborGraph
 from .torch_table import WORK
 
-#: The bytes of an edge while it is stored at both its ends.
+#: Memory per edge, in bytes, while the edges are stored at both of their ends.
 EDGE_BYTES = 96
 
 
 class TorchGraph(NeighborGraph):
-    """The graph, with every edge stored at both of its ends, as a sparse matrix.
+    """The neighbour graph as a sparse matrix in which every edge is stored at both of its ends.
 
     Parameters
     ----------
@@ -74,9 +74,9 @@ class TorchGraph(NeighborGraph):
         return TorchLaplacian(self, weight)
 
     def edges(self, weight: Tensor) -> Edges:
-        """Every edge at both its ends, times the weight of the row that it starts from.
+        """The edges at both of their ends, times the weight of the row that they start from.
 
-        Edges without a weight are left out.
+        Edges with weight 0 are left out.
         """
         values = self._edge_signs * weight[self._sources]
         kept = values != 0
@@ -85,7 +85,7 @@ class TorchGraph(NeighborGraph):
 
 
 class Edges:
-    """A sparse symmetric matrix M. A row of a product sums over its edges in a fixed order."""
+    """A sparse symmetric matrix M. Products sum over the edges of a row in a fixed order."""
 
     def __init__(self, starts: Tensor, columns: Tensor, values: Tensor) -> None:
         self._starts, self._columns = starts, columns
@@ -99,13 +99,13 @@ class Edges:
 
     @cached_property
     def degree(self) -> Tensor:
-        """The sums of the rows of M, n x 1."""
+        """The row sums of M, of shape (n, 1)."""
         shape = len(self._starts) - 1, 1
         return self @ torch.ones(shape, dtype=torch.float64, device=self._starts.device)
 
 
 class TorchLaplacian(Laplacian):
-    """A graph with the weights of the rows."""
+    """The Laplacian of a graph with row weights."""
 
     def __init__(self, graph: TorchGraph, weight: Tensor) -> None:
         self._graph = graph
@@ -118,7 +118,10 @@ class TorchLaplacian(Laplacian):
         return self._edges.degree.to(z.dtype) * z - self._edges @ z
 
     def form(self, phi: Tensor) -> Float:
-        """``phi' diag(deg) phi - P - P'``, with P from the edges of the rows with a weight."""
+        """``phi' diag(deg) phi - P - P'`` with ``P = phi' S phi``.
+
+        P is computed from the edges of the rows with nonzero weight.
+        """
         phi = phi.contiguous()
         center = phi.mean(0)
         if (center.abs() > 1).any():
@@ -141,7 +144,7 @@ class TorchLaplacian(Laplacian):
         return found
 
     def _sums_at(self, rows: Tensor, phi: Tensor) -> Tensor:
-        """``S phi`` at some rows, without their weights."""
+        """The given rows of ``S phi``, without the row weights."""
         ends = self._graph.ends[rows].contiguous()
         signs = self._graph.signs.to(phi.dtype).expand(ends.shape).contiguous()
         return embedding_bag(ends, phi, mode="sum", per_sample_weights=signs)

@@ -1,7 +1,7 @@
 """The table of a fit on a device of PyTorch.
 
-The table lies on the device in the precision of the engine, a row for every column, followed by the
-products that there is room for.
+The transposed table is stored on the device in the precision of the engine. The rows after the
+columns hold products of columns, as far as there is memory.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from .torch_search import full_products
 if TYPE_CHECKING:
     from .torch_engine import TorchEngine
 
-#: Numbers that are worked on at a time, if there is a choice.
+#: Numbers that are processed at a time by operations on blocks.
 WORK = 2**27
-#: There is room for as many products as there are columns, and at least for this many.
+#: A table stores as many products as it has columns, and at least this many, if there is memory.
 LEAST_ROOM = 64
 
 
@@ -46,7 +46,7 @@ class TorchArrays(Arrays):
 
 
 class TorchTable(Table):
-    """The columns and the kept products, and the kernels over them."""
+    """The columns and the stored products, and the kernels on them."""
 
     def __init__(self, engine: TorchEngine, Xt: Float, n_plain: int | None = None) -> None:
         self.engine: TorchEngine = engine
@@ -65,11 +65,11 @@ class TorchTable(Table):
 
     @property
     def nbytes(self) -> int:
-        """The bytes of the columns and of the room for products."""
+        """Memory of the columns and of the stored products, in bytes."""
         return int(self._buffer.nbytes)
 
     def _at_a_time(self) -> int:
-        """How many columns of all rows are worked on at a time."""
+        """The number of columns that are processed at a time."""
         return max(WORK // max(self.n_rows, 1), 1)
 
     def term_moments(self, factors: Rows) -> Float:
@@ -87,7 +87,7 @@ class TorchTable(Table):
         return self.engine.arrays.host(torch.stack([mean, deviation], 1))
 
     def _raw(self, factors: Rows) -> Tensor:
-        """Products of columns, q x n. The padding stands for a column of ones."""
+        """The raw products, of shape (n_terms, n_rows). Padding stands for a column of ones."""
         index = self.engine.arrays.made(factors).long()
         table = self._buffer[: self.n_columns]
         rows = table[index[:, 0]]
@@ -107,7 +107,10 @@ class TorchTable(Table):
         return (self._rows_of(terms).T @ sent).double()
 
     def _rows_of(self, terms: Terms) -> Tensor:
-        """The standardised columns of some terms, q x n: kept ones are copied, others computed."""
+        """The standardised values of the terms, of shape (n_terms, n_rows).
+
+        Stored terms are copied, and other terms are computed.
+        """
         device = self._buffer.device
         kept = torch.as_tensor(np.minimum(terms.index, self._size - 1)).to(device)
         rows = self._buffer[kept]
@@ -117,7 +120,7 @@ class TorchTable(Table):
         return rows
 
     def _computed(self, terms: Terms) -> Tensor:
-        """Standardised products, q x n. Those that do not vary are zero."""
+        """The standardised products, which are zero for terms that do not vary."""
         rows = self._raw(terms.factors)
         moments = torch.as_tensor(terms.moments).to(rows.device, rows.dtype)
         return (rows - moments[:, :1]) * (1 / moments[:, 1:])
@@ -135,7 +138,7 @@ class TorchTable(Table):
         return found
 
     def _keep(self, terms: Terms) -> None:
-        """Keep the columns of new candidates, as many as there is room for."""
+        """Store the values of new candidates, as far as there is room."""
         for part in self._blocks(terms[self._size : len(self._buffer)]):
             self._buffer[self._size : self._size + len(part)] = self._computed(part)
             self._size += len(part)
@@ -146,5 +149,8 @@ class TorchTable(Table):
 
 
 def _times(columns: Tensor, y: Tensor) -> Tensor:
-    """``columns @ y`` for a ``y`` of few columns: a product from the left takes a third as long."""
+    """``columns @ y`` for a ``y`` with few columns.
+
+    The transposed product takes a third of the time.
+    """
     return (y.T.contiguous() @ columns.T).T

@@ -594,10 +594,12 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         path : str or path
-            Usually with the ending ``.mbz``.
+            Usually with the ending ``.mbz``. A file of that name is replaced when the new one is
+            complete.
         rows : bool, default=True
-            Whether the training rows of a classifier go along (only the columns that matter).
-            Without them no data leaves the machine, but the model can embed and explain only.
+            Whether the file holds the training rows of a classifier, in the columns that the model
+            uses. Without them no row of the table leaves the machine. The model can then embed
+            rows and explain what was learned, but it cannot classify.
         """
         write(self.saved(rows), path)
 

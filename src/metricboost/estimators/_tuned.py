@@ -438,7 +438,7 @@ class SDistClassifierCV(PredictingMixin, ClassifierMixin, TransformerMixin, Base
     def save(self, path: str | os.PathLike[str], rows: bool = True) -> None:
         """Write the models to a file, which :func:`metricboost.load` reads.
 
-        ``cv_results_`` does not go along.
+        The file does not hold ``cv_results_`` and ``estimator``.
 
         Parameters
         ----------

@@ -45,8 +45,19 @@ class Constants(Protocol):
 def averaged(parts: Sequence[tuple[Factor, float]]) -> tuple[Index, Float]:
     """The average of metrics that are first divided by their total variance.
 
-    Returns the numbers of its terms and a factor of W on them. A sum of positive semi-definite
-    matrices is positive semi-definite, so the average is a metric again.
+    A sum of positive semi-definite matrices is positive semi-definite, so the average is a metric.
+
+    Parameters
+    ----------
+    parts : sequence of (Factor, float)
+        The metrics with their total variances.
+
+    Returns
+    -------
+    index : ndarray of int
+        The terms of the average.
+    matrix : ndarray
+        A factor of W on these terms.
     """
     if not parts:
         return np.empty(0, dtype=np.intp), np.empty((0, 0))
@@ -114,6 +125,10 @@ def ordered_by_weight(metric: SparseMetric) -> SparseMetric:
 
     Terms of equal weight keep their order: the last digits, which depend on the machine, are left
     out of the comparison.
+
+    Parameters
+    ----------
+    metric : SparseMetric
     """
     weights = to_twelve_digits(np.array([term.weight for term in metric.terms]))
     order = np.argsort(-weights, kind="stable")

@@ -29,19 +29,45 @@ class Calibration:
 
     @classmethod
     def none(cls, n_classes: int) -> Calibration:
+        """The calibration that leaves evidence as it is.
+
+        Parameters
+        ----------
+        n_classes : int
+        """
         return cls(1.0, np.zeros(n_classes))
 
     def log_odds(self, evidence: Float) -> Float:
-        """``t e_c + b_c``: up to a constant of the row, the log probabilities."""
+        """``t e_c + b_c``: up to a constant of the row, the log probabilities.
+
+        Parameters
+        ----------
+        evidence : ndarray of shape (n_samples, n_classes)
+        """
         return self.slope * evidence + self.offsets
 
     def probabilities(self, evidence: Float) -> Float:
+        """The probability of every class.
+
+        Parameters
+        ----------
+        evidence : ndarray of shape (n_samples, n_classes)
+        """
         result: Float = softmax(self.log_odds(evidence), axis=1)
         return result
 
 
 def calibrate(evidence: Float, labels: Index, weight: Float) -> Calibration:
-    """Fit slope and offsets; ``weight`` sums to the number of rows."""
+    """Fit slope and offsets.
+
+    Parameters
+    ----------
+    evidence : ndarray of shape (n_samples, n_classes)
+        Of rows that did not take part in what gives the evidence.
+    labels : ndarray of int
+    weight : ndarray
+        With the sum n_samples.
+    """
     n_classes = evidence.shape[1]
     target = _targets(labels, n_classes, float(weight.sum()))
 

@@ -71,8 +71,13 @@ class History:
     def metric_after(self, m: int, like: SparseMetric) -> SparseMetric:
         """The average of the fits' metrics after their first m accepted steps, without pruning.
 
-        A fit with fewer steps counts with all of its steps. Column constants, names and imputation
-        are those of ``like``, the model's metric.
+        A fit with fewer steps counts with all of its steps.
+
+        Parameters
+        ----------
+        m : int
+        like : SparseMetric
+            The metric of the model. Column constants, names and imputation are taken from it.
         """
         parts, total = [], 0.0
         for fit in self.fits:
@@ -92,7 +97,13 @@ class History:
         return ordered_by_weight(metric)
 
     def metrics(self, like: SparseMetric) -> Iterator[SparseMetric]:
-        """The metric after every step."""
+        """The metric after every step.
+
+        Parameters
+        ----------
+        like : SparseMetric
+            As in :meth:`metric_after`.
+        """
         return (self.metric_after(m, like) for m in range(1, self.n_steps + 1))
 
     def losses(self) -> Float:

@@ -206,7 +206,13 @@ class SparseMetric:
         ]
 
     def name(self, term: tuple[int, ...]) -> str:
-        """The name of a term, such as ``age*income^2`` for columns 0, 1 and 1."""
+        """The name of a term, such as ``age*income^2`` for columns 0, 1 and 1.
+
+        Parameters
+        ----------
+        term : tuple of int
+            The columns of the term, with repetition.
+        """
         powers = sorted(Counter(term).items())
         return "*".join(self._column_name(j) + (f"^{e}" if e > 1 else "") for j, e in powers)
 
@@ -296,11 +302,32 @@ class SparseMetric:
         return X
 
     def transform(self, X: npt.ArrayLike) -> Float:
-        """The embedding: Euclidean distances between its rows are distances under the metric."""
+        """The embedding: Euclidean distances between its rows are distances under the metric.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, rank)
+        """
         return self.embedded(self._checked(X))
 
     def embedded(self, X: Data, rows: Index | None = None) -> Float:
-        """The embedding of a table's rows, or of some of them, block by block."""
+        """The embedding of a checked table, block by block.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n_samples, n_features)
+            A table of float32 or float64.
+        rows : ndarray of int, optional
+            Embed these rows only.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, rank)
+        """
         n = X.shape[0] if rows is None else len(rows)
         weighted = np.flatnonzero(self.diagonal)
         n_factored = len(self.components)
@@ -317,7 +344,16 @@ class SparseMetric:
         return result
 
     def pair_distance(self, X: npt.ArrayLike, Y: npt.ArrayLike) -> Float:
-        """The distance (not its square) between row i of X and row i of Y."""
+        """The distance (not its square) between row i of X and row i of Y.
+
+        Parameters
+        ----------
+        X, Y : array-like of shape (n_pairs, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_pairs,)
+        """
         a, b = self.transform(X), self.transform(Y)
         if len(a) != len(b):
             raise ValueError(f"X has {len(a)} rows and Y has {len(b)}: pairs need as many of each.")
@@ -325,7 +361,18 @@ class SparseMetric:
         return result
 
     def pairwise_distance(self, X: npt.ArrayLike, Y: npt.ArrayLike | None = None) -> Float:
-        """The distances between all rows of X and all rows of Y (of X where Y is None)."""
+        """The distances between all rows of X and all rows of Y.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        Y : array-like of shape (n_others, n_features), optional
+            X by default.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_others)
+        """
         distances: Float = np.sqrt(self._squared(X, Y))
         return distances
 

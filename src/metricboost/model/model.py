@@ -65,20 +65,46 @@ class Classifying:
     classes: npt.NDArray[Any]
 
     def log_odds(self, X: Data, engine: Engine | None = None) -> Float:
-        """Log probabilities of the classes, up to a constant of the row, n x C."""
+        """Log probabilities of the classes, up to a constant of the row, n x C.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n_samples, n_features)
+        engine : Engine, optional
+            Searches for the neighbours. By default the fastest engine that is installed.
+        """
         raise NotImplementedError
 
     def probabilities(self, X: Data, engine: Engine | None = None) -> Float:
-        """The probability of every class, n x C."""
+        """The probability of every class, n x C.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n_samples, n_features)
+        engine : Engine, optional
+            Searches for the neighbours. By default the fastest engine that is installed.
+        """
         result: Float = softmax(self.log_odds(X, engine), axis=1)
         return result
 
     def predicted(self, X: Data, engine: Engine | None = None) -> npt.NDArray[Any]:
-        """The predicted class of every row."""
+        """The predicted class of every row.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n_samples, n_features)
+        engine : Engine, optional
+            Searches for the neighbours. By default the fastest engine that is installed.
+        """
         return self.labels_of(self.log_odds(X, engine))
 
     def labels_of(self, log_odds: Float) -> npt.NDArray[Any]:
-        """The classes with the largest log odds."""
+        """The classes with the largest log odds.
+
+        Parameters
+        ----------
+        log_odds : ndarray of shape (n_samples, n_classes)
+        """
         if len(self.classes) == 2:  # the sign of the decision function, to the last bit
             codes = (log_odds[:, 1] - log_odds[:, 0] > 0).astype(np.intp)
         else:
@@ -163,13 +189,24 @@ class Model(Classifying):
         return replace(self, reading=replace(self.reading, rows=None))
 
     def with_row_numbers(self, numbers: Index) -> Model:
-        """The same model, with other numbers for its training rows."""
+        """The same model, with other numbers for its training rows.
+
+        Parameters
+        ----------
+        numbers : ndarray of int
+            One for every training row.
+        """
         rows = replace(self.rows, numbers=numbers)
         return replace(self, reading=replace(self.the_reading, rows=rows))
 
     @one_blas_thread()
     def embed(self, X: Data) -> Float:
-        """The embedding of rows; an error names the column with values too far out."""
+        """The embedding of rows. An error names the column with values too far out.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n_samples, n_features)
+        """
         with np.errstate(over="ignore", invalid="ignore"):
             embedding = self.metric.embedded(X)
             _refuse_overflow(embedding, X, self.metric)
@@ -198,13 +235,28 @@ class Model(Classifying):
 
     @one_blas_thread()
     def log_odds(self, X: Data, engine: Engine | None = None) -> Float:
+        """Calibrated log odds of the classes, n x C.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n_samples, n_features)
+        engine : Engine, optional
+            Searches for the neighbours. By default the fastest engine that is installed.
+        """
         starts = range(0, X.shape[0], PREDICTED_ROWS)
         parts = [self.log_odds_of(self.embed(X[s : s + PREDICTED_ROWS]), engine) for s in starts]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     @one_blas_thread()
     def log_odds_of(self, embedding: Float, engine: Engine | None = None) -> Float:
-        """The log odds of rows that are embedded already."""
+        """The log odds of rows that are embedded already.
+
+        Parameters
+        ----------
+        embedding : ndarray of shape (n_samples, rank)
+        engine : Engine, optional
+            Searches for the neighbours. By default the fastest engine that is installed.
+        """
         return self._log_odds(embedding, self.training, self._fitted, engine)
 
     def _log_odds(
@@ -215,7 +267,15 @@ class Model(Classifying):
         return reading.calibration.log_odds(fitted.evidence(queries))
 
     def log_odds_after(self, m: int, X: Data, engine: Engine | None = None) -> Float:
-        """The log odds under the metric after m accepted steps, before pruning."""
+        """The log odds under the metric after m accepted steps, before pruning.
+
+        Parameters
+        ----------
+        m : int
+        X : ndarray or sparse matrix of shape (n_samples, n_features)
+        engine : Engine, optional
+            Searches for the neighbours. By default the fastest engine that is installed.
+        """
         metric = self.history.metric_after(m, self.metric)
         with one_blas_thread():
             training = self._training_under(metric.over_columns(self.rows.columns))
@@ -274,10 +334,24 @@ class Blend(Classifying):
         return Blend([model.without_rows() for model in self.models])
 
     def with_row_numbers(self, numbers: Index) -> Blend:
-        """The same models, with other numbers for their training rows."""
+        """The same models, with other numbers for their training rows.
+
+        Parameters
+        ----------
+        numbers : ndarray of int
+            One for every training row.
+        """
         return Blend([model.with_row_numbers(numbers) for model in self.models])
 
     def log_odds(self, X: Data, engine: Engine | None = None) -> Float:
+        """The mean of the log probabilities of the models, n x C.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n_samples, n_features)
+        engine : Engine, optional
+            Searches for the neighbours. By default the fastest engine that is installed.
+        """
         parts = [log_softmax(model.log_odds(X, engine), axis=1) for model in self.models]
         result: Float = np.mean(parts, axis=0)
         return result

@@ -18,14 +18,30 @@ class Factor:
 
     @classmethod
     def empty(cls) -> Factor:
+        """W = 0."""
         return cls(np.empty(0, dtype=np.intp), np.empty((0, 0)))
 
     @classmethod
     def identity(cls, size: int) -> Factor:
+        """The identity on the first terms.
+
+        Parameters
+        ----------
+        size : int
+            Their number.
+        """
         return cls(np.arange(size), np.eye(size))
 
     def plus(self, support: Index, xi: Float, weight: float) -> Factor:
-        """``W + weight * xi xi^T``."""
+        """``W + weight * xi xi'``.
+
+        Parameters
+        ----------
+        support : ndarray of int
+            The terms of ``xi``, in increasing order.
+        xi : ndarray
+        weight : float
+        """
         index = np.union1d(self.index, support)
         matrix = np.zeros((len(index), self.matrix.shape[1] + 1))
         matrix[np.searchsorted(index, self.index), :-1] = self.matrix
@@ -44,7 +60,13 @@ class Factor:
         return Factor(self.index, u * s[:rank])
 
     def restricted(self, keep: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Factor:
-        """The principal submatrix of W on some of its terms: again positive semi-definite."""
+        """The principal submatrix of W on some of its terms: again positive semi-definite.
+
+        Parameters
+        ----------
+        keep : ndarray of bool
+            One for every term of W.
+        """
         return Factor(self.index[keep], self.matrix[keep])
 
     def weights(self) -> Float:
@@ -89,7 +111,13 @@ class Path:
         return self.steps[-1].attempt if self.steps else 0
 
     def factor(self, m: int) -> Factor:
-        """The metric after the first ``m`` accepted steps."""
+        """The metric after the first accepted steps.
+
+        Parameters
+        ----------
+        m : int
+            The number of steps.
+        """
         steps = self.steps[:m]
         supports = [self.start.index, *(s.support for s in steps)]
         index = np.unique(np.concatenate(supports)).astype(np.intp)
@@ -111,9 +139,18 @@ class Path:
 
 
 def best_step(path: Path, complexity_penalty: float) -> int:
-    """Sparse boosting's stop: the step that minimises loss + penalty * complexity.
+    """The stop of sparse boosting: the step that minimises loss + penalty * complexity.
 
-    A penalty of zero is off: every accepted step is kept.
+    Parameters
+    ----------
+    path : Path
+    complexity_penalty : float
+        The paper's lambda_C. Zero keeps every accepted step.
+
+    Returns
+    -------
+    int
+        The number of accepted steps to keep.
     """
     if complexity_penalty == 0 or not path.steps:
         return len(path)

@@ -37,6 +37,12 @@ class TrainingRows:
         return len(self.values)
 
     def column(self, j: int) -> Float:
-        """The values of one column of the table."""
+        """The values of one column of the table.
+
+        Parameters
+        ----------
+        j : int
+            The number of the column in the table.
+        """
         result: Float = self.values[:, np.searchsorted(self.columns, j)]
         return result

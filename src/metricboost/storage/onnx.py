@@ -91,14 +91,14 @@ def _check_installed() -> None:
 
 @dataclass
 class _Graph:
-    """Nodes and constants as they are added; a value is known by its name."""
+    """The nodes and constants of a graph that is being made. Every value has a name."""
 
     dtype: np.dtype[Any]
     nodes: list[NodeProto] = field(default_factory=list)
     constants: list[TensorProto] = field(default_factory=list)
 
     def add(self, operator: str, *inputs: str, **options: Any) -> str:
-        """A node; the name of its output."""
+        """Add a node, and return the name of its output."""
         from onnx import helper
 
         output = f"{operator}_{len(self.nodes)}"
@@ -106,10 +106,14 @@ class _Graph:
         return output
 
     def integers(self, name: str, values: npt.ArrayLike) -> str:
+        """Add a constant of integers, and return its name in the graph."""
         return self._keep(name, np.asarray(values, dtype=np.int64))
 
     def numbers(self, name: str, values: Float | float) -> str:
-        """A constant in the type of the graph, which must be able to hold it."""
+        """Add a constant in the type of the graph, and return its name in the graph.
+
+        A value that the type cannot hold is an error.
+        """
         values = np.asarray(values, dtype=np.float64)
         with np.errstate(over="ignore"):
             cast = values.astype(self.dtype)
@@ -130,7 +134,10 @@ class _Graph:
         return name
 
     def gather(self, table: str, columns: Index, width: int) -> str:
-        """Columns of a table of a given width; the table itself where they are all, in order."""
+        """Columns of a table that has ``width`` columns.
+
+        If these are all columns in their order, the result is the table itself.
+        """
         if np.array_equal(columns, np.arange(width)):
             return table
         return self.add("Gather", table, self.integers("columns", columns), axis=1)
@@ -141,7 +148,7 @@ class _Graph:
 
 
 def _products(graph: _Graph, metric: SparseMetric) -> str:
-    """The products of all terms: degree by degree, in the order of ``_by_degree``."""
+    """The products of all terms, in the order of ``_by_degree``."""
     used = np.unique([j for term in metric.columns for j in term])
     table = _standardised(graph, metric, used)
     terms = [metric.columns[t] for t in _by_degree(metric)]
@@ -161,7 +168,7 @@ def _by_degree(metric: SparseMetric) -> Index:
 
 
 def _standardised(graph: _Graph, metric: SparseMetric, used: Index) -> str:
-    """The columns of the extended table that are used, as they enter products."""
+    """The standardised columns ``used`` of the extended table."""
     values, marks = used[used < metric.n_features], used[used >= metric.n_features]
     parts = []
     if len(values):
@@ -172,7 +179,7 @@ def _standardised(graph: _Graph, metric: SparseMetric, used: Index) -> str:
 
 
 def _values(graph: _Graph, metric: SparseMetric, columns: Index) -> str:
-    """Columns of the input: standardised, clipped, and with the missing ones filled."""
+    """Columns of the input, standardised and clipped, with missing values filled."""
     values = graph.gather("X", columns, metric.n_features)
     standard = _centred(graph, values, metric.center[columns])
     standard = graph.add("Div", standard, _scale(graph, metric.scale[columns]))
@@ -181,16 +188,17 @@ def _values(graph: _Graph, metric: SparseMetric, columns: Index) -> str:
         standard = graph.add("Clip", standard, *ends)
     if metric.imputation is None:
         return standard
-    # The fill is put in as it is after standardising, which double precision has done.
+    # The fill values are standardised here, in double precision.
     fill = graph.numbers("fill", _constants(metric, columns, missing=True))
     return graph.add("Where", graph.add("IsNaN", values), fill, standard)
 
 
 def _centred(graph: _Graph, values: str, center: Float) -> str:
-    """Less the centre, with the digits that it has beyond the type of the graph.
+    """The values minus the centre in double precision, whatever the type of the graph.
 
-    A column may lie far from zero, as years and timestamps do. Values near the centre lose nothing
-    when the rounded centre is taken away, so its remainder can still be taken away after it.
+    The values of a column may lie far from zero, as years and timestamps do. Values near the centre
+    lose no digits when the rounded centre is subtracted. The remainder of the centre is subtracted
+    after that.
     """
     centred = graph.add("Sub", values, graph.numbers("center", center))
     remainder = center - center.astype(graph.dtype)
@@ -210,25 +218,28 @@ def _scale(graph: _Graph, scale: Float) -> str:
 
 
 def _marks(graph: _Graph, metric: SparseMetric, columns: Index) -> str:
-    """Indicators, standardised: each takes one of two values."""
-    sources = np.asarray(metric._indicators, dtype=np.intp)[columns - metric.n_features]
+    """Standardised indicators. Each indicator takes one of two values."""
+    indicators = () if metric.imputation is None else metric.imputation.indicators
+    sources = np.asarray(indicators, dtype=np.intp)[columns - metric.n_features]
     missing = graph.add("IsNaN", graph.gather("X", sources, metric.n_features))
     yes, no = (graph.numbers("mark", _constants(metric, columns, case)) for case in (True, False))
     return graph.add("Where", missing, yes, no)
 
 
 def _constants(metric: SparseMetric, columns: Index, missing: bool) -> Float:
-    """What columns of the extended table are, standardised, in a row with everything missing.
+    """Standardised columns of the extended table in a row whose values are all missing, or all 0.
 
-    Or with nothing missing: there only the indicators are constant.
+    In the first case they are the fill values and the indicators of missing values. In the second
+    case only the indicators are of use.
     """
     row = np.full((1, metric.n_features), np.nan if missing else 0.0)
-    result: Float = metric._standardised(metric._extended(row), columns)[0]
-    return result
+    extended = row if metric.imputation is None else metric.imputation.apply(row)
+    standard: Float = (extended[0, columns] - metric.center[columns]) / metric.scale[columns]
+    return standard if metric.clip is None else np.clip(standard, -metric.clip, metric.clip)
 
 
 def _embedding(graph: _Graph, metric: SparseMetric, products: str) -> None:
-    """The centred products times the factor, beside those that have a weight of their own."""
+    """The centred products times the factor of W, and those with a weight on the diagonal of W."""
     order = _by_degree(metric)
     center = graph.numbers("term center", metric.term_center[order])
     centred = graph.add("Sub", products, center)
@@ -238,7 +249,8 @@ def _embedding(graph: _Graph, metric: SparseMetric, products: str) -> None:
         parts.append(graph.add("MatMul", centred, graph.numbers("components", factor)))
     weighted = np.flatnonzero(metric.diagonal)
     if len(weighted):
-        # Not part of the matrix product: thousands of weights would fill a matrix with zeros.
+        # A matrix of thousands of diagonal weights would be mostly zeros, so they are multiplied
+        # one by one.
         alone = graph.gather(centred, np.argsort(order)[weighted], len(order))
         weights = np.sqrt(metric.diagonal[weighted]) / metric.term_scale[weighted]
         parts.append(graph.add("Mul", alone, graph.numbers("diagonal", weights)))
@@ -246,7 +258,7 @@ def _embedding(graph: _Graph, metric: SparseMetric, products: str) -> None:
 
 
 def _zeros(graph: _Graph, rank: int) -> None:
-    """The embedding where there is nothing to compute it from."""
+    """The embedding of a metric without terms or dimensions: zeros."""
     from onnx import numpy_helper
 
     shape = graph.add("Concat", graph.add("Shape", "X", end=1), graph.integers("rank", [rank]),
@@ -258,7 +270,7 @@ def _zeros(graph: _Graph, rank: int) -> None:
 def _model(graph: _Graph, metric: SparseMetric) -> ModelProto:
     from onnx import helper
 
-    graph.nodes[-1].output[0] = "embedding"  # what was added last is what the rest was for
+    graph.nodes[-1].output[0] = "embedding"  # the last node computes it
     kind = helper.np_dtype_to_tensor_dtype(graph.dtype)
     model = helper.make_model(
         helper.make_graph(

@@ -39,7 +39,7 @@ class Arrays:
     prefix: str = ""
 
     def below(self, name: str) -> Arrays:
-        """The same collection with a longer prefix."""
+        """The same collection with ``name`` added to the prefix of new arrays."""
         return Arrays(self.found, f"{self.prefix}{name}/")
 
     def add(self, name: str, array: npt.ArrayLike) -> str:
@@ -60,7 +60,9 @@ class Record:
     """An object of a manifest that is being read.
 
     Every method that takes a ``key`` returns the value of that key. It raises a ``ModelFileError``
-    if the value is missing or is not what the method promises.
+    if the value is missing or is not what the method promises. ``least`` and ``most`` are the
+    smallest and the largest value that is allowed, ``below`` is larger than all of them, and
+    ``shape`` has the lengths of an array, with None for any length.
 
     Attributes
     ----------

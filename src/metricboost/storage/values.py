@@ -54,7 +54,12 @@ def pack_values(values: Mapping[str, Any], arrays: Arrays) -> dict[str, Any]:
 
 
 def unpack_values(record: Record) -> dict[str, Any]:
-    """Named values from records."""
+    """Named values from records.
+
+    Parameters
+    ----------
+    record : Record
+    """
     return {name: _unpacked(record.record(name), 0) for name in record.values}
 
 

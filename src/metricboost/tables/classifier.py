@@ -111,8 +111,9 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X : pandas.DataFrame
             Or a table with the method ``to_pandas``, such as one of polars.
         y : str or array-like of shape (n_samples,)
-            The name of the target column of X, or the labels of the rows of X. Labels keep their
-            type. The texts of a target column become integers if all of them are integers.
+            The name of the target column of X, or the labels of the rows of X. Texts that are given
+            as labels stay texts. The texts of a target column become integers if all of them are
+            integers, because all values of a CSV file are texts.
 
         Returns
         -------

@@ -4,7 +4,8 @@
 show only what was learned take no X and no y.
 """
 
-from ._embedding import EmbeddingDisplay
+from ._drawing import COLOURS, pyplot
+from ._embedding import EmbeddingDisplay, principal_directions
 from ._importance import ImportanceDisplay
 from ._interaction import InteractionDisplay
 from ._matrix import MetricMatrixDisplay
@@ -12,10 +13,13 @@ from ._path import PathDisplay
 from ._surface import SurfaceDisplay
 
 __all__ = [
+    "COLOURS",
     "EmbeddingDisplay",
     "ImportanceDisplay",
     "InteractionDisplay",
     "MetricMatrixDisplay",
     "PathDisplay",
     "SurfaceDisplay",
+    "principal_directions",
+    "pyplot",
 ]

@@ -96,6 +96,10 @@ def key(fingerprint: Fingerprint) -> str:
     """The name of a checkpoint's file: a digest of the fingerprint without the version.
 
     A checkpoint of another version is thus found, and can be refused with an error that says so.
+
+    Parameters
+    ----------
+    fingerprint : dict
     """
     known = {name: value for name, value in fingerprint.items() if name != "version"}
     text = json.dumps(known, sort_keys=True)

@@ -80,7 +80,7 @@ def listening() -> Iterator[Channel]:
     for message in messages:
         warnings.warn(message, UserWarning, stacklevel=4)
     if stopped:
-        raise FitInterrupted("Stopped after the last step: fit again to use what was learned.")
+        raise FitInterrupted("Stopped after the last step: fit again to make the model of it.")
 
 
 @contextmanager
