@@ -156,6 +156,8 @@ def main() -> None:
     cells = list(pruning_cells(seeds) if arguments.what == "pruning" else noise_cells(seeds))
     if not arguments.print_only:
         measure_missing(cells, results, measure, jobs=arguments.jobs)
+    if not results.rows(cells):
+        raise SystemExit("No cell is measured yet.")
     (show_pruning if arguments.what == "pruning" else show_noise)(results, cells)
 
 

@@ -1,4 +1,4 @@
-"""What a process has used, and a limit of its CPU seconds where there is POSIX."""
+"""CPU seconds and memory of a process, and a limit of its CPU seconds on POSIX."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ try:
 except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
-#: How a process ends that used more than its limit.
+#: The exit code of a process that used more than its limit.
 OUT_OF_TIME = -signal.SIGXCPU if resource is not None else None
 
 
 @contextmanager
 def cpu_limit(seconds: float) -> Iterator[None]:
-    """Beyond so many CPU seconds of this process a signal ends it."""
+    """A signal ends this process if it uses more CPU seconds than this."""
     if resource is None or not math.isfinite(seconds):
         yield
         return
@@ -33,13 +33,13 @@ def cpu_limit(seconds: float) -> Iterator[None]:
 
 
 def cpu_seconds() -> float:
-    """Of this process and of those that it waited for."""
+    """The CPU seconds of this process and of the processes that it waited for."""
     used = os.times()
     return used.user + used.system + used.children_user + used.children_system
 
 
 def peak_megabytes() -> float:
-    """The most memory that this process, or one that it waited for, has had."""
+    """The peak memory of this process, or of a process that it waited for if that is more."""
     if resource is None:
         return math.nan
     kinds = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)

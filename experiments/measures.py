@@ -1,4 +1,4 @@
-"""What is known of a model after one fit: errors, time and memory, variables, rank, the choice."""
+"""Measurements of one fit: errors, time and memory, variables, rank, and what tuning chose."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ def error_of_split(cell: Cell) -> Row:
     split = load(cell.table, cell.seed, settings.pop("rows", None))
     model = build(cell.model, settings)
     row = timed_fit(model, split) | scores(model, split)
-    if split.test_bayes_error is not None:
-        row["bayes_error"] = split.test_bayes_error
+    best = split.bayes_error if split.test_bayes_error is None else split.test_bayes_error
+    if best is not None:
+        row["bayes_error"] = best
     row.update({**variables(model, split), **rank(model), **chosen(model)})
     return row | model.details(split) if isinstance(model, PaperSDist) else row
 
@@ -67,7 +68,7 @@ def scores(model: BaseEstimator, split: Split) -> Row:
 
 
 def variables(model: BaseEstimator, split: Split) -> Row:
-    """How many columns are used, and where the truth is known, how well they are chosen."""
+    """The number of columns used and, if the truth is known, how many of them are right."""
     importances, used = _importances(model, split.X_train.shape[1])
     if used is None:
         return {}
@@ -83,7 +84,7 @@ def variables(model: BaseEstimator, split: Split) -> Row:
 def _importances(
     model: BaseEstimator, p: int
 ) -> tuple[npt.NDArray[np.float64] | None, npt.NDArray[np.bool_] | None]:
-    """Of the p columns, where the model's parts tell: their weights, and which are used."""
+    """The weights of the p columns and whether they are used; None if the model does not tell."""
     for part in parts(model):
         if hasattr(part, "pairs_"):  # the pair screening
             return None, np.isin(np.arange(p), np.ravel(part.pairs_))

@@ -52,7 +52,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--print-only", action="store_true")
     arguments, results = parser.parse_args(), Results()
-    settings = {name: {} for name in arguments.tables}
+    settings: dict[str, dict[str, int]] = {name: {} for name in arguments.tables}
     settings = settings or {f"XOR, one value at {far}": {"far": far} for far in FAR}
     seeds = range(*(arguments.seeds or (100, 120 if arguments.tables else 110)))
     cells = [
@@ -69,7 +69,8 @@ def main() -> None:
         share = tables.overlap(name)
         means = [number(*mean_and_error(one.values(), share)) for one in found]
         told = ", ".join(f"{how} {mean}" for how, mean in zip(REMEDIES, means))
-        print(f"{name}: {key} {told}; difference {number(*paired(*found[::-1], share), sign='+')}")
+        gap = number(*paired(found[1], found[0], share), sign="+")
+        print(f"{name}: {key} {told}; difference {gap}")
 
 
 if __name__ == "__main__":

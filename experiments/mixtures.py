@@ -5,7 +5,7 @@ its own, as an exclusive or or as two rings. So the log-odds of a row are the su
 its pairs: every pair says something about every row. The spreads are wider than in the tables of a
 single pair, such that all pairs together leave a Bayes error of 0.15, as one pair does there.
 
-    python -m benchmarks.mixtures    # the Bayes errors, by simulation
+    python -m experiments.mixtures    # the Bayes errors, by simulation
 """
 
 from __future__ import annotations

@@ -127,6 +127,11 @@ def show(results: Results, experiment: str, table: str, models: Sequence[str], t
     reference = measured(results.seeds(experiment, table, to))
     share = tables.overlap(table)
     for model in models:
+        recorded = results.summary(experiment, table, model)
+        if recorded is not None and recorded["status"] == "ok":
+            mean = f"{recorded['error']:.3f} ({recorded.get('error s.e.', '')})"
+            print(f"  {model:24}{recorded['splits']:7}{mean:>16}  {recorded['code']}")
+            continue
         rows = results.seeds(experiment, table, model)
         errors = measured(rows)
         head = f"  {model:24}{len(errors):7}"

@@ -211,8 +211,9 @@ def code() -> str:
 
 
 def _git(root: Path, *arguments: str) -> str:
-    command = ["git", "-C", root, *arguments]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    command = ["git", "-C", str(root), *arguments]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return str(done.stdout).strip()
 
 
 def rounded(value: Any) -> Any:

@@ -118,7 +118,7 @@ def step(n: int = 200, attempts: int = 100) -> None:
     times = {}
     for p in (1_000, 100_000):
         X, y = make_xor(n, p, random_state=0)[:2]
-        options = {
+        options: dict[str, Any] = {
             "max_features": "sqrt", "n_averaged": 1, "screen_pairs": 0, "oob_gate": None,
             "refresh_every": None, "prune": None, "start_share": 0.0, "random_state": 0,
         }  # fmt: skip

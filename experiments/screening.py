@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+from typing import Any
 
 from .measures import error_of_split
 from .results import Cell, Results, Row, mean_and_error, measured, number, paired
@@ -29,9 +30,8 @@ TABLES = {
 
 def measure(cell: Cell) -> Row:
     """The error of the defaults with another margin; this process does nothing else."""
-    importlib.import_module("metricboost.training.learn").MARGIN_BEFORE_GATE = cell.settings[
-        "margin"
-    ]
+    learning: Any = importlib.import_module("metricboost.training.learn")
+    learning.MARGIN_BEFORE_GATE = cell.settings["margin"]
     return error_of_split(Cell("", cell.table, "defaults", cell.seed))
 
 

@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
@@ -27,7 +28,7 @@ from .tables import Split, load
 
 SEED = 100
 #: The paper's configuration. rho = 0.05 of the first panel of 22 columns is one nonzero.
-PAPER = {
+PAPER: dict[str, Any] = {
     "max_iter": 500, "n_neighbors": 3, "n_nonzero": 1, "max_features": "sqrt", "subsample": 0.5,
     "refresh_every": 50, "max_degree": 4, "oob_gate": None, "screen_pairs": 0, "prune": None,
     "n_averaged": 1, "clip": None, "learning_rate": 0.05, "random_state": 0,

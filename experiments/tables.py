@@ -1,4 +1,4 @@
-"""The tables of the experiments: a name, a seed, and what is known about the truth.
+"""The tables of the experiments: splits of real tables, and simulations.
 
 Real tables are split 70/30, stratified, by the seed. Of a simulation the seed draws the training
 rows and 2000 test rows. Labels are the codes 0 to K-1 of the sorted original labels. Madelon,
@@ -194,12 +194,15 @@ NAMES = tuple(dict.fromkeys((*REAL, *MISSING, *SIMULATED, *PURE, *INTERACTIONS, 
 
 def simulated(name: str, seed: int, noise: float = 0.5) -> Split:
     """A simulation of any size: the kind of its structure, N training rows and p columns."""
-    kind, (n, p) = name.partition(", N ")[0], size_of(name)
+    kind = name.partition(", N ")[0]
+    plane = kind.removeprefix("pure ").removeprefix("blurred ")
+    if plane not in MAKERS and kind not in MIXTURES:
+        raise ValueError(f"There is no table {name!r}.")
+    n, p = size_of(name)
     if kind in MIXTURES:
         X, y, relevant = MIXTURES[kind].sample(n + N_TEST, p, seed)
         return Split(X[:n], y[:n], X[n:], y[n:], relevant, MIXTURES[kind].bayes_error)
-    maker = MAKERS[kind.removeprefix("pure ").removeprefix("blurred ")]
-    X, y, info = maker(
+    X, y, info = MAKERS[plane](
         n + N_TEST, p, informative=2 if kind.startswith("pure ") else SHARE, noise=noise,
         blur=0.5 if kind.startswith("blurred ") else 0.0, return_info=True, random_state=seed,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The steps of the boosting: neighbourhoods, sparse vectors, step weights, draws, the gate."""
+"""Tests of the boosting steps: neighbourhoods, sparse vectors, step weights, draws, the gate."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def brute_force(X: Array, k: int) -> Array:
 
 
 def nearest_others(X: Array, k: int, engine: str) -> tuple[Array, Array]:
-    """The k nearest other rows: all are of one class."""
+    """The k nearest other rows, where all rows are of one class."""
     lists = NeighborLists(np.zeros((1, 1), dtype=np.int32), (k,))
     return get_engine(engine).nearest_by_class(X, np.zeros(len(X), dtype=np.intp), lists)
 
@@ -58,7 +58,7 @@ def nearest_others(X: Array, k: int, engine: str) -> tuple[Array, Array]:
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("copies", [1, 15, 100])
 def test_nearest_is_exact_with_repeated_rows(engine: str, copies: int) -> None:
-    """More equal rows than any search keeps in reserve; they come in order of their number."""
+    """Equal rows are ordered by number, even if there are more of them than spare candidates."""
     rng = np.random.default_rng(copies)
     X = rng.normal(size=(300 // copies, 5))[rng.integers(0, 300 // copies, 300)]
     rows, distances = nearest_others(X, 4, engine)
@@ -68,7 +68,7 @@ def test_nearest_is_exact_with_repeated_rows(engine: str, copies: int) -> None:
 
 
 def test_nearest_spans_blocks_and_takes_queries_apart_from_references() -> None:
-    """More queries than a block, references of another number; nothing is left out."""
+    """The queries span several blocks, and differ in number from the references."""
     rng = np.random.default_rng(0)
     queries, references = rng.normal(size=(600, 3)), rng.normal(size=(50, 3))
     rows, _ = ENGINE.nearest(queries, references, 7)
@@ -79,7 +79,7 @@ def test_nearest_spans_blocks_and_takes_queries_apart_from_references() -> None:
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("same_place", [False, True])
 def test_a_row_is_never_its_own_neighbour(engine: str, same_place: bool) -> None:
-    """Not even where all rows coincide; and every neighbour is of the class it should be."""
+    """This holds if all rows are equal, too. Every neighbour has the class of its list."""
     rng = np.random.default_rng(1)
     X = np.ones((30, 2)) if same_place else rng.normal(size=(30, 2))
     labels = (np.arange(30) % 3 == 0).astype(np.intp)
@@ -93,7 +93,7 @@ def test_a_row_is_never_its_own_neighbour(engine: str, same_place: bool) -> None
 
 
 def test_lists_are_as_long_as_the_largest_class_allows() -> None:
-    """A row of the larger class has its own class without itself; one of the smaller, all of it."""
+    """The list of the own class excludes the row itself, so it has one row less than the class."""
     labels = (np.arange(10) < 3).astype(np.intp)
     for multiclass in MULTICLASS:
         for own in (labels, 1 - labels):
@@ -103,7 +103,7 @@ def test_lists_are_as_long_as_the_largest_class_allows() -> None:
 
 
 def test_lists_of_several_classes() -> None:
-    """Across, all rows of other classes together, or those of each class."""
+    """The lists of other classes for "common" and "coded"."""
     labels = np.repeat(np.arange(3), [4, 10, 7])
     assert training_lists(labels, 20, "common").sizes == (9, 17)
     assert training_lists(labels, 8, "common").sizes == (8, 8)
@@ -124,7 +124,7 @@ def test_a_class_of_one_row_has_no_neighbours() -> None:
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_small_class_repeats_its_own_rows_only(engine: str) -> None:
-    """The search says where it found no more; the lists of the other class are not shortened."""
+    """Missing neighbours are marked by -1, and lists of other classes are not shortened."""
     X = np.arange(10.0)[:, None]
     labels = (np.arange(10) < 3).astype(np.intp)
     near = class_neighborhoods(get_engine(engine), X, labels, 5)
@@ -145,7 +145,7 @@ def test_a_small_class_repeats_its_own_rows_only(engine: str) -> None:
 def test_neighbourhoods_of_several_classes(
     engine: str, whole: bool, k: int, n_classes: int
 ) -> None:
-    """By full sorting: all others together, or class by class; also where a class has too few."""
+    """Equal to full sorting, for both kinds of lists and for a class with too few rows."""
     X, labels = several_classes(n_classes, whole)
     d = literal.squared_distances(X)
     same, other = literal.neighbours(d, labels, k)
@@ -163,14 +163,14 @@ def test_neighbourhoods_of_several_classes(
 @pytest.mark.parametrize("values", [2, 3])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_equal_distances_on_whole_numbers_are_ordered_by_number(engine: str, values: int) -> None:
-    """On a grid distances are exact whole numbers, and most of them are equal."""
+    """Squared distances of integer rows are exact integers, and most of them are equal."""
     X = np.random.default_rng(0).integers(0, values, (200, 8)).astype(float)
     rows, _ = nearest_others(X, 4, engine)
     assert np.array_equal(rows, brute_force(X, 4))
 
 
 def tight_clusters(n: int) -> Array:
-    """Two clusters two units apart, each 1e-9 wide: products of rows cannot tell them apart."""
+    """Two clusters of width 1e-9, two units apart. Products of rows cannot resolve a cluster."""
     noise = np.random.default_rng(0).normal(size=(n, 3))
     return np.where(np.arange(n)[:, None] % 2, 1.0, -1.0) + 1e-9 * noise
 
@@ -178,7 +178,7 @@ def tight_clusters(n: int) -> Array:
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("n", [24, 60, 700])
 def test_nearest_is_exact_within_tight_clusters(engine: str, n: int) -> None:
-    """Rows that products confuse are ranked again by their differences."""
+    """Rows that products cannot distinguish are ranked by exact distances."""
     X = tight_clusters(n)
     rows, _ = nearest_others(X, 4, engine)
     assert np.array_equal(rows, brute_force(X, 4))
@@ -188,7 +188,7 @@ def test_nearest_is_exact_within_tight_clusters(engine: str, n: int) -> None:
 
 
 def random_form(seed: int, q: int = 9, rank: int | None = None) -> Array:
-    """A symmetric matrix: indefinite, or positive semi-definite of a given rank."""
+    """A random symmetric matrix: indefinite, or positive semi-definite of a given rank."""
     B = np.random.default_rng(seed).normal(size=(q, rank or q))
     return (B + B.T) / 2 if rank is None else B @ B.T
 
@@ -208,7 +208,7 @@ def objective(A: Array, kappa: int) -> float:
 
 @pytest.mark.parametrize(("rank", "share"), [(None, 0.65), (2, 0.9)])
 def test_power_method_often_finds_the_best_support(rank: int | None, share: float) -> None:
-    """Of 84 supports the best, for most matrices; never worse than the best single entry."""
+    """For most matrices the best of 84 supports, and never worse than the best single entry."""
     found = []
     for seed in range(60):
         A = random_form(seed, rank=rank)
@@ -220,7 +220,7 @@ def test_power_method_often_finds_the_best_support(rank: int | None, share: floa
 
 @pytest.mark.parametrize("kappa", [2, 4, 9])
 def test_power_method_is_the_literal_one(kappa: int) -> None:
-    """The same support and values as one start after the other on the explicit matrix."""
+    """The same support and values as the literal method on the explicit matrix."""
     for seed in range(40):
         A = random_form(seed)
         support, xi = sparse_eigenvector(literal.MatrixForm(A), kappa)
@@ -244,19 +244,19 @@ def test_all_nonzeros_are_the_leading_eigenvector() -> None:
 
 @pytest.mark.parametrize("kappa", [1, 2, 5])
 def test_negative_definite_matrix(kappa: int) -> None:
-    """Nothing gains: the value is negative, but no lower than the best single entry."""
+    """The value is negative, but not lower than the best diagonal entry."""
     for seed in range(20):
         A = -random_form(seed, rank=9) - np.eye(9)
         assert A.diagonal().max() - 1e-12 <= objective(A, kappa) < 0
 
 
 def test_zero_matrix() -> None:
-    """No direction gains, and none is a division by zero."""
+    """A zero matrix gives a finite vector without a division by zero."""
     assert objective(np.zeros((6, 6)), 3) == 0.0
 
 
 def test_planted_vector_among_many() -> None:
-    """Three entries of 300 in noise."""
+    """A planted vector with three of 300 entries is found in noise."""
     v = np.zeros(300)
     v[[17, 120, 250]] = 0.8, -0.5, 0.33
     A = 40 * np.outer(v, v) + 0.1 * random_form(1, 300)
@@ -274,7 +274,7 @@ def test_no_step_where_the_loss_does_not_fall(gain: list[float]) -> None:
 
 
 def test_separable_rows_take_the_bound() -> None:
-    """All gains positive: the loss falls for ever, so the mean margin rises by the bound."""
+    """If all gains are positive, the loss has no minimum, and the weight is the bound."""
     rng = np.random.default_rng(0)
     u, gain = rng.exponential(size=20), rng.exponential(size=20) + 0.01
     w = step_weight(Line(np, u, gain))
@@ -283,14 +283,14 @@ def test_separable_rows_take_the_bound() -> None:
 
 
 def test_nearly_separable_rows_take_the_bound() -> None:
-    """One row loses, by so little that the minimum lies beyond the bound."""
+    """One gain is negative, but so small that the minimum is beyond the bound."""
     u, gain = np.ones(20), np.array([1.0] * 19 + [-1e-9])
     assert step_weight(Line(np, u, gain)) == pytest.approx(MAX_GAIN * 20 / gain.sum())
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_step_weight_minimises_the_loss(seed: int) -> None:
-    """The same minimum as SciPy's, and the literal bisection's to eight digits."""
+    """The weight agrees with SciPy, and to eight digits with the literal bisection."""
     rng = np.random.default_rng(seed)
     u, gain = rng.exponential(size=40), rng.normal(size=40)
     gain += 0.4 - u @ gain / u.sum()
@@ -305,7 +305,7 @@ def test_step_weight_minimises_the_loss(seed: int) -> None:
 
 @pytest.mark.parametrize("scale", [1e-6, 1e3, 1e6])
 def test_step_weight_scales_with_the_gains(scale: float) -> None:
-    """Gains a million times larger need a weight a million times smaller; nothing overflows."""
+    """The weight is inversely proportional to the gains, without overflow."""
     rng = np.random.default_rng(3)
     u, gain = rng.exponential(size=40), rng.normal(0.4, 1.0, 40)
     w = step_weight(Line(np, u, gain))
@@ -315,7 +315,7 @@ def test_step_weight_scales_with_the_gains(scale: float) -> None:
 
 @pytest.mark.parametrize("slope", [1e-3, 1e-4])
 def test_small_slopes_have_exact_weights(slope: float) -> None:
-    """Where the rows nearly balance the weight is small, and the bound very large."""
+    """If the gains nearly cancel, the weight is small and the bound is very large."""
     for seed in range(20):
         gain = np.random.default_rng(seed).normal(size=50)
         gain += slope - gain.mean()
@@ -324,7 +324,7 @@ def test_small_slopes_have_exact_weights(slope: float) -> None:
 
 
 def test_rows_that_balance_to_rounding_still_end_the_search() -> None:
-    """Symmetric designs have a slope of nothing but rounding, and a bound beyond all reason."""
+    """If the slope is a rounding error, the bound is huge, and the search still ends."""
     rng = np.random.default_rng(0)
     for slope in 10.0 ** -np.arange(12, 17):
         for _ in range(200):
@@ -335,7 +335,7 @@ def test_rows_that_balance_to_rounding_still_end_the_search() -> None:
 
 @pytest.mark.parametrize("loser", [300.0, 3000.0])
 def test_one_row_that_loses_much_bounds_the_weight(loser: float) -> None:
-    """Fifty rows gain and one, of hardly any weight yet, loses much: its loss grows fast."""
+    """One row with a small weight and a large negative gain limits the weight."""
     for weight in (1e-2, 1e-4, 1e-8, 1e-12):
         u, gain = np.append(np.ones(50), weight), np.append(np.ones(50), -loser)
         if u @ gain > 0:
@@ -353,7 +353,7 @@ def test_large_gains_that_nearly_balance_do_not_overflow() -> None:
 
 
 def test_draws_depend_on_seed_and_attempt_alone() -> None:
-    """In any order, as often as asked, from any object: the same bag and the same panel."""
+    """Draws for one seed and attempt are equal in any order and from any object."""
     a, b = Draws(5, 40, 0.5, 10), Draws(5, 40, 0.5, 10)
     forward = [a(attempt, 100) for attempt in range(1, 6)]
     backward = [b(attempt, 100) for attempt in range(5, 0, -1)][::-1]
@@ -368,14 +368,14 @@ def test_draws_differ_between_attempts_and_seeds() -> None:
 
 
 def test_bag_does_not_depend_on_the_candidates() -> None:
-    """What earlier steps added to the candidates does not change which rows are drawn."""
+    """The bag is the same for any number of candidates."""
     draws = Draws(0, 40, 0.5, "sqrt")
     assert np.array_equal(draws(3, 50)[0], draws(3, 5000)[0])
 
 
 @pytest.mark.parametrize(("subsample", "size"), [(1.0, 41), (0.5, 20), (0.3, 12), (1e-9, 1)])
 def test_bag_sizes(subsample: float, size: int) -> None:
-    """Without replacement, so a bag has as many different rows as it should; at least one."""
+    """A bag has the expected number of distinct rows, and at least one."""
     for attempt in range(1, 20):
         assert Draws(1, 41, subsample, None)(attempt, 7)[0].sum() == size
 
@@ -394,7 +394,7 @@ def test_every_row_and_candidate_is_drawn_equally_often() -> None:
     [(None, 90), ("sqrt", 9), (7, 7), (1000, 90), (0.5, 45), (1e-9, 1), (1.0, 90)],
 )
 def test_panels(max_features: Any, size: int) -> None:
-    """Sorted, different, of the stated size."""
+    """A panel is sorted, without repetition, and has the expected size."""
     _, panel = Draws(0, 5, 1.0, max_features)(4, 90)
     assert panel_size(max_features, 90) == size == len(panel)
     assert (np.diff(panel) > 0).all()
@@ -413,7 +413,7 @@ def test_nonzeros(n_nonzero: float, panel: int, kappa: int) -> None:
 
 
 def hubs() -> tuple[Array, Array, Array, Array]:
-    """Two hundred rows, three of a rare class: everybody's neighbours are the same three."""
+    """Two hundred rows and three rows of a rare class, which are neighbours of all other rows."""
     rng = np.random.default_rng(0)
     n, k = 203, 3
     same = np.array([[(i + 1 + j) % 200 for j in range(k)] for i in range(200)])
@@ -422,12 +422,12 @@ def hubs() -> tuple[Array, Array, Array, Array]:
     other[200:] = rng.integers(0, 200, (3, k))
     same = np.vstack([same, np.hstack([rare, rare[:, :1]])])
     z = rng.normal(size=n)
-    z[200:] = 2.5 + 0.1 * rng.normal(size=3)  # noise that happens to set the three apart
+    z[200:] = 2.5 + 0.1 * rng.normal(size=3)  # noise that separates the three rows by chance
     return z, same, other, rng.permutation(n) < 100
 
 
 def test_hubs_pass_a_naive_test_but_not_the_gate() -> None:
-    """Row by row the gain looks certain; over shares of rows it is three rows' word."""
+    """The t statistic over rows is large, but the statistic over shares is small."""
     z, same, other, left_out = hubs()
     graph = ENGINE.graph(same, other)
     weight = left_out.astype(float)
@@ -438,7 +438,7 @@ def test_hubs_pass_a_naive_test_but_not_the_gate() -> None:
 
 
 def test_a_column_that_sets_whole_classes_apart_passes_the_gate() -> None:
-    """The same number of rows, balanced classes: the evidence comes from everywhere."""
+    """With balanced classes of the same size, the statistic over shares is large."""
     rng = np.random.default_rng(1)
     labels = np.arange(200) % 2
     z = rng.normal(size=200) + 1.5 * labels
@@ -462,7 +462,7 @@ def test_statistic_is_that_of_a_loop_over_edges(engine: str) -> None:
 
 
 def test_statistic_without_deviation() -> None:
-    """Equal shares: certain gain, certain loss, and nothing at all."""
+    """If all shares are equal, the statistic is infinite, with the sign of the gain."""
     assert t_statistic(4.0, 0.0) == np.inf
     assert t_statistic(-4.0, 0.0) == -np.inf
     assert t_statistic(0.0, 0.0) == -np.inf
@@ -470,7 +470,7 @@ def test_statistic_without_deviation() -> None:
 
 @dataclass(frozen=True)
 class Gated:
-    """A over a bag, the candidates with their state, and the rows out of the bag."""
+    """The matrix A over a bag, the candidates with their state, and the out-of-bag rows."""
 
     A: Array
     candidates: Candidates
@@ -498,7 +498,7 @@ class Gated:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_trimming_takes_the_best_truncation(seed: int) -> None:
-    """The literal loop's choice: entries in order, values and statistic; it can only gain."""
+    """Entries, values and statistic agree with the literal loop. The statistic never decreases."""
     step = Gated.of(seed)
     support, xi = sparse_eigenvector(literal.MatrixForm(step.A), 5)
     t, kept, values = step.trimmed(support, xi)
@@ -514,7 +514,7 @@ def test_trimming_takes_the_best_truncation(seed: int) -> None:
 
 
 def test_trimming_drops_noise_beside_one_strong_column() -> None:
-    """Of five entries the step keeps fewer, the strong column among them, in most bags."""
+    """In most bags a step keeps fewer than five entries, including the strong column."""
     sizes = []
     for seed in range(10):
         step = Gated.of(seed)
@@ -533,7 +533,7 @@ def test_trimming_drops_noise_beside_one_strong_column() -> None:
 def test_classes_numbered_otherwise_give_the_same_metric(
     multiclass: Literal["common", "coded"], n_classes: int
 ) -> None:
-    """Which class has which number does not matter to a distance."""
+    """The metric does not depend on the numbering of the classes."""
     rng = np.random.default_rng(n_classes)
     X = rng.normal(size=(100, 6))
     signal = X[:, 0] + X[:, 1] * X[:, 2]
@@ -550,7 +550,7 @@ def test_classes_numbered_otherwise_give_the_same_metric(
 
 
 def test_the_two_readings_of_several_classes_differ() -> None:
-    """A class far away is no neighbour together with a near one, and half of them "coded"."""
+    """A distant class gives no neighbours with "common", and half of them with "coded"."""
     labels = np.arange(90) % 3
     place = np.array([[0.0, 0.0], [3.0, 0.0], [0.0, 30.0]])[labels]
     X = noisy(place, 1.0)
@@ -563,7 +563,7 @@ def test_the_two_readings_of_several_classes_differ() -> None:
 
 
 def test_many_columns_are_rotated_without_changing_distances() -> None:
-    """A hundred steps of rank three end in three columns, one of them a thousandth as long."""
+    """A hundred steps of rank three are rotated to three columns, one of them very short."""
     rng = np.random.default_rng(3)
     X, labels = rng.normal(size=(30, 3)), np.arange(30) % 2
     candidates = candidates_of(X, 1)

@@ -1,4 +1,4 @@
-"""The terms of the boosting: candidates, screened pairs, scaling, and the start."""
+"""Tests of the terms: candidates, screened pairs, scaling, and the start."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from metricboost.training.options import LearningOptions
 
 
 def test_candidates_come_in_order_of_creation_without_repetition() -> None:
-    """Columns, then what is added, then products; a tuple in another order is the same term."""
+    """Columns, added terms, products. A tuple in another order is the same term."""
     candidates = candidates_of(np.random.default_rng(0).normal(size=(9, 3)), 2)
     candidates.add([(2, 1), (0, 0), (1, 2), (1,), (0, 1, 2)])
     assert terms_of(candidates) == [(0,), (1,), (2,), (1, 2), (0, 0)]
@@ -53,7 +53,7 @@ def test_candidates_come_in_order_of_creation_without_repetition() -> None:
 
 
 def test_expansion_is_the_literal_one() -> None:
-    """Random selections up to degree 4, in both the package and nested loops over tuples."""
+    """Equal to nested loops over tuples, for random selections up to degree 4."""
     rng = np.random.default_rng(1)
     X = rng.normal(size=(12, 4))
     candidates, features = candidates_of(X, 4), literal.FeatureMap(X)
@@ -71,7 +71,7 @@ def test_expansion_is_the_literal_one() -> None:
 
 
 def test_products_stop_at_the_most_candidates() -> None:
-    """The first of them are the same; terms that are added by name are not counted out."""
+    """The first products are the same. Terms that are added explicitly are not limited."""
     X = np.random.default_rng(0).normal(size=(9, 4))
     free, capped = candidates_of(X, 2), candidates_of(X, 2, most=7)
     for candidates in (free, capped):
@@ -86,7 +86,7 @@ def test_products_stop_at_the_most_candidates() -> None:
 
 
 def test_products_of_two_levels_of_a_category_are_left_out() -> None:
-    """Such a product is a linear function of both columns: it is no interaction."""
+    """Such a product is a linear function of the two columns."""
     level = np.arange(60) % 3
     mark = np.arange(60) % 5 == 0
     Xt = np.stack([*(level == c for c in range(3)), mark, np.linspace(-1, 1, 60)]).astype(float)
@@ -107,7 +107,7 @@ def test_products_of_two_levels_of_a_category_are_left_out() -> None:
 
 
 def test_powers_of_columns_of_two_values_are_left_out() -> None:
-    """They are the column itself, scaled; its products with others are not."""
+    """They are linear functions of the column. Products with other columns are kept."""
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.normal(size=20), np.where(rng.random(20) < 0.3, 1.7, -0.4)])
     candidates = Candidates(ENGINE.table(X.T), 3, levels=Levels(X.T))
@@ -116,7 +116,7 @@ def test_powers_of_columns_of_two_values_are_left_out() -> None:
     assert terms_of(candidates) == [(0,), (1,), (0, 0), (0, 1)]
     candidates.expand([3], [0, 1, 3])
     assert terms_of(candidates)[4:] == [(0, 0, 1)]
-    candidates.add([(1, 1)])  # by name: a metric to start from may have it
+    candidates.add([(1, 1)])  # added explicitly, because a start metric may have this term
     assert terms_of(candidates)[5:] == [(1, 1)]
 
 
@@ -133,7 +133,7 @@ def test_terms_are_found_by_their_columns() -> None:
 
 
 def test_many_columns_of_high_degree_have_distinct_keys() -> None:
-    """Column numbers that no longer fit into one 64-bit number."""
+    """The keys are distinct if the column numbers do not fit into a 64-bit integer."""
     candidates = candidates_of(np.ones((1, 70_000)), 4)
     high = 69_999
     candidates.add([(high,) * 4, (0, high, high, high), (high,) * 3, (high,) * 4])
@@ -156,7 +156,7 @@ def test_products_are_standardised_and_constant_ones_are_zero() -> None:
 
 @pytest.fixture(params=["none", "some", "all", "float32"])
 def kept_margins(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> float:
-    """How many margins of columns are kept; the precision that they have."""
+    """The number of stored column margins, and their precision."""
     monkeypatch.setattr(
         diagonal, "KEPT_BYTES", {"none": 0, "some": 20 * 8 * 300}.get(request.param, 2**27)
     )
@@ -167,7 +167,7 @@ def kept_margins(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 
 
 def many_candidates() -> Candidates:
-    """Fifty columns and all their pairs: more products than are always kept."""
+    """Fifty columns and all their pairs: more products than a table stores."""
     candidates = candidates_of(np.random.default_rng(3).normal(size=(20, 50)), 2)
     candidates.add(itertools.combinations_with_replacement(range(50), 2))
     assert len(candidates) > 1024 + 50
@@ -175,7 +175,7 @@ def many_candidates() -> Candidates:
 
 
 def test_pulling_back_through_candidates() -> None:
-    """Also after the list has grown between two sweeps."""
+    """The result is right after candidates were added between two calls, too."""
     candidates = many_candidates()
     growing = candidates_of(candidates.table.columns(candidates.terms(np.arange(50))), 2)
     columns = columns_of(candidates, np.arange(len(candidates)))
@@ -188,7 +188,7 @@ def test_pulling_back_through_candidates() -> None:
 
 
 def test_large_tables_are_swept_in_float32(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Seven digits of what float64 gives, and the terms themselves have all of theirs."""
+    """Sums agree with float64 to seven digits, and the values of terms are exact."""
     y = np.random.default_rng(0).normal(size=(20, 2))
     expected = pulled_back(many_candidates(), y)
     monkeypatch.setattr(host, "DOUBLE_SWEEPS", 0)
@@ -200,7 +200,7 @@ def test_large_tables_are_swept_in_float32(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_diagonal_grows_with_the_candidates(kept_margins: float) -> None:
-    """Margins of columns are kept between two sweeps, but never go stale."""
+    """Stored column margins stay right when candidates are added and weights change."""
     rng = np.random.default_rng(4)
     X, labels = rng.normal(size=(20, 50)), np.arange(20) % 2
     near = class_neighborhoods(ENGINE, X, labels, 3)
@@ -220,7 +220,7 @@ def test_diagonal_grows_with_the_candidates(kept_margins: float) -> None:
 def test_of_many_rows_a_sample_gives_the_diagonal(
     monkeypatch: pytest.MonkeyPatch, n_nonzero: int
 ) -> None:
-    """It says where the power method starts; the vector is that of all rows."""
+    """The sample chooses the starts of the power method. The vector is that of all rows."""
     rng = np.random.default_rng(5)
     X, labels = rng.normal(size=(1200, 70)), np.arange(1200) % 2
     X[:, 7] += 1.5 * labels
@@ -245,7 +245,7 @@ def test_of_many_rows_a_sample_gives_the_diagonal(
 
 
 def test_given_constants_hold_in_sweeps_too() -> None:
-    """A start metric may centre and scale a product itself; every view of it must agree."""
+    """All methods use the constants of a product that a start metric sets."""
     candidates = candidates_of(np.random.default_rng(5).normal(size=(20, 3)), 2)
     candidates.add([(0, 1)])
     candidates.fix_moments(np.array([3]), np.array([[0.1, 3.0]]))
@@ -264,7 +264,7 @@ def noise(seed: int, n: int = 300, p: int = 202) -> tuple[Array, Array]:
 
 
 def planted(seed: int) -> tuple[Array, Array]:
-    """Columns 40 and 90 agree in sign for one class only; column 150 spreads more in it."""
+    """In one class, columns 40 and 90 agree in sign, and column 150 has a larger spread."""
     X, labels = noise(seed)
     sign = np.where(labels == 1, 1.0, -1.0)
     X[:, 90] = sign * np.sign(X[:, 40]) * np.abs(X[:, 90])
@@ -279,7 +279,7 @@ def standardised(X: Array) -> Array:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_planted_pair_and_spread_are_found(seed: int) -> None:
-    """An interaction without marginal effect and a difference in spread, of 200 noise columns."""
+    """An interaction without marginal effects and a difference in spread are found in noise."""
     X, labels = planted(seed)
     found = screen_pairs(X, labels, 202)
     assert set(found.pairs[:2]) == {(40, 90), (150, 150)}
@@ -289,14 +289,14 @@ def test_planted_pair_and_spread_are_found(seed: int) -> None:
 
 
 def test_pure_noise_is_mostly_left_alone() -> None:
-    """Of twenty tables of noise at most three have a pair above the threshold."""
+    """At most three of twenty tables of noise have a pair above the threshold."""
     tables = [noise(seed, p=60) for seed in range(20)]
     found = [len(screen_pairs(X, labels, 60).pairs) for X, labels in tables]
     assert sum(count > 0 for count in found) <= 3
 
 
 def test_scores_are_those_of_a_double_loop() -> None:
-    """Pair by pair, with the pairs above the noise in the same order."""
+    """The scores and the order of the pairs agree with a loop over pairs."""
     X, labels = planted(1)
     columns = [*range(20), 40, 90, 150]
     X = X[:, columns]
@@ -308,7 +308,7 @@ def test_scores_are_those_of_a_double_loop() -> None:
 
 
 def test_blocks_of_columns_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where a pair's columns lie in different blocks."""
+    """The result does not depend on the blocks, also for pairs across blocks."""
     X, labels = planted(2)
     whole = screen_pairs(X, labels, 202)
     monkeypatch.setattr(screening, "TILE", 7)
@@ -324,7 +324,7 @@ def test_number_of_pairs_caps_the_list() -> None:
 
 
 def test_small_budget_screens_among_the_columns_that_differ() -> None:
-    """Work for 30 columns: the spread is among them, and pairs are numbered as in the table."""
+    """With a budget for 30 columns, the column with the spread is found, with its number."""
     X, labels = planted(0)
     found = screen_pairs(X, labels, 202, budget=300 * 30**2)
     assert found.n_screened == 30
@@ -333,7 +333,7 @@ def test_small_budget_screens_among_the_columns_that_differ() -> None:
 
 
 def test_columns_without_variance_within_a_class_score_nothing() -> None:
-    """A constant within both classes has no deviation to divide by."""
+    """A column that is constant within both classes has the score 0."""
     X, labels = noise(0, n=50, p=3)
     X[:, 1] = np.where(labels == 1, 1.0, -1.0)
     assert all(1 not in pair for pair in screen_pairs(X, labels, 9).pairs)
@@ -343,7 +343,7 @@ def test_columns_without_variance_within_a_class_score_nothing() -> None:
 
 
 def three_classes(seed: int, n: int = 240, p: int = 60) -> tuple[Array, Array]:
-    """Columns 4 and 9 are alike, opposite or unrelated; column 15 spreads unequally."""
+    """Columns 4 and 9 are equal, opposite or unrelated by class. Column 15 differs in spread."""
     rng = np.random.default_rng(seed)
     X, labels = rng.normal(size=(n, p)), rng.permutation(np.arange(n) % 3)
     sign = np.array([1.0, -1.0, 0.0])[labels]
@@ -354,7 +354,7 @@ def three_classes(seed: int, n: int = 240, p: int = 60) -> tuple[Array, Array]:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_interaction_and_spread_of_three_classes_are_found(seed: int) -> None:
-    """Neither column of the interaction has any effect of its own."""
+    """The columns of the interaction have no marginal effects."""
     X, labels = three_classes(seed)
     found = screen_pairs(X, labels, 60)
     assert set(found.pairs[:2]) == {(4, 9), (15, 15)}
@@ -363,7 +363,7 @@ def test_interaction_and_spread_of_three_classes_are_found(seed: int) -> None:
 
 @pytest.mark.parametrize("counts", [[80, 80, 80], [100, 90, 12, 5], [30] * 8, [5] * 6])
 def test_scores_of_several_classes_are_those_of_a_double_loop(counts: list[int]) -> None:
-    """The root of chi2 and its threshold; a class of few rows has no say among large ones."""
+    """The scores and the threshold agree with a loop. A class with few rows is ignored."""
     rng = np.random.default_rng(len(counts))
     labels = rng.permutation(np.repeat(np.arange(len(counts)), counts))
     X = rng.normal(size=(len(labels), 12))
@@ -377,17 +377,17 @@ def test_scores_of_several_classes_are_those_of_a_double_loop(counts: list[int])
 
 
 def test_two_classes_are_a_special_case_of_several(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a prior the root of chi2 of two classes is the studentised difference."""
+    """Without shrinkage, the root of chi2 for two classes is the studentised difference."""
     rng = np.random.default_rng(0)
     means, errors = rng.normal(size=(3, 40)), rng.exponential(size=(3, 40))
-    errors[2] = 1e12  # a third class that says nothing
+    errors[2] = 1e12  # a third class without information
     monkeypatch.setattr(screening, "PRIOR_ROWS", 0)
     three = screening._separation(means, errors, [9, 9, 9])
     assert np.allclose(three, screening._separation(means[:2], errors[:2], [9, 9]), rtol=1e-9)
 
 
 def test_threshold_is_exceeded_as_often_with_several_classes() -> None:
-    """The tail of chi2 is that of the normal; beyond what floats hold it stays finite."""
+    """The tail probabilities are equal, and the threshold stays finite if they underflow."""
     for z in (0.5, 3.0, 6.0, 12.0, 30.0):
         for n_classes in (3, 4, 10):
             bar = screening._as_rare(z, n_classes)
@@ -400,7 +400,7 @@ def test_threshold_is_exceeded_as_often_with_several_classes() -> None:
 
 @pytest.mark.parametrize("counts", [[10] * 10, [60, 40, 20], [200, 80, 8], [50] * 4 + [4] * 4])
 def test_noise_in_several_classes_is_left_alone(counts: list[int]) -> None:
-    """Also where classes are small: their variances are now and then far too small."""
+    """This holds for small classes, too, whose variances are sometimes far too small."""
     found = 0
     for seed in range(10):
         rng = np.random.default_rng(seed)
@@ -410,7 +410,7 @@ def test_noise_in_several_classes_is_left_alone(counts: list[int]) -> None:
 
 
 def test_small_budget_with_three_classes() -> None:
-    """Columns that differ in spread, or in mean, in some class are screened."""
+    """Columns that differ in mean or in spread between the classes are screened."""
     X, labels = three_classes(0)
     X[:, 30] += 2.0 * (labels == 2)
     found = screen_pairs(X, labels, 60, budget=240 * 5**2, threshold=-np.inf)
@@ -436,7 +436,7 @@ def test_blocks_change_nothing_for_many_classes(monkeypatch: pytest.MonkeyPatch)
 def test_rough_scores_leave_out_no_pair(
     kind: str, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Scored in float32 first, in several blocks and threads: the same pairs and scores."""
+    """Scoring in float32 first, in blocks and threads, gives the same pairs and scores."""
     X, labels = planted(0) if kind == "planted" else noise(1)
     if kind == "two values":
         X = np.where(X > 0, 1.0, -1.0)
@@ -458,7 +458,7 @@ def test_rough_scores_leave_out_no_pair(
 def test_the_largest_of_a_long_row_are_those_of_a_short_one(
     kind: str, k: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Sought among few entries, but the same ones, ties by number."""
+    """The result for long rows agrees with the result for short rows, including ties."""
     rng = np.random.default_rng(k)
     values = {
         "normal": rng.normal(size=(3, 6410)),
@@ -478,7 +478,7 @@ def test_the_largest_of_a_long_row_are_those_of_a_short_one(
 
 @pytest.mark.parametrize("size", [1e-150, 1e-30, 1.0, 1e30, 1e150])
 def test_columns_of_any_size_are_standardised(size: float) -> None:
-    """Neither squares of 1e150 nor of 1e-150 are ever formed."""
+    """Columns with values of 1e150 or 1e-150 neither overflow nor underflow."""
     Z = np.random.default_rng(0).normal(size=(50, 3)) + 2
     scaling = Scaling.of(size * Z, standardize=True)
     X = scaling.transposed(size * Z).T
@@ -489,7 +489,7 @@ def test_columns_of_any_size_are_standardised(size: float) -> None:
 @pytest.mark.parametrize("value", [0.0, -0.0, 1.0, 0.1, 1e8 / 3, 1e150 / 7, 1e-150 / 7])
 @pytest.mark.parametrize("standardize", [True, False])
 def test_constant_columns_are_left_out(value: float, standardize: bool) -> None:
-    """Whatever rounding makes of their mean; the others keep their numbers."""
+    """Constant columns are left out despite rounding. Other columns keep their numbers."""
     X = np.random.default_rng(1).normal(size=(49, 3))
     X[:, 1] = value
     scaling = Scaling.of(X, standardize)
@@ -499,7 +499,7 @@ def test_constant_columns_are_left_out(value: float, standardize: bool) -> None:
 
 
 def test_rounding_is_not_variation() -> None:
-    """One last bit of 1e8 is no signal, one in 1e6 is."""
+    """A variation in the last bit is constant. A variation of one in 1e6 is not."""
     X = np.full((40, 2), 1e8)
     X[0, 0] = np.nextafter(1e8, 2e8)
     X[0, 1] += 100.0
@@ -534,7 +534,7 @@ def test_start_from_a_matrix_skips_constant_columns() -> None:
 
 
 def test_start_from_a_sparse_matrix_uses_its_columns_alone() -> None:
-    """A rank-one start on three columns of eight: the others have no weight at all."""
+    """A start of rank one on three of eight columns gives no weight to other columns."""
     v = np.zeros(8)
     v[[1, 4, 5]] = 1.0, 2.0, -0.5
     X = np.random.default_rng(0).normal(size=(20, 8))
@@ -544,10 +544,10 @@ def test_start_from_a_sparse_matrix_uses_its_columns_alone() -> None:
 
 
 def test_start_from_a_metric_keeps_its_constants_and_terms() -> None:
-    """Its terms become candidates after the columns; its distances are reproduced."""
+    """The terms of the metric become candidates, and its distances are reproduced."""
     rng = np.random.default_rng(2)
     X = rng.normal(size=(20, 4)) * 3 + 1
-    X[:, 0] = 5.0  # constant, so not a candidate
+    X[:, 0] = 5.0  # constant, so it is not a candidate
     metric = SparseMetric(
         [(3, 1), (2,)], rng.normal(size=(2, 2)), rng.normal(size=4), rng.uniform(1, 2, 4),
         [0.2, 0.0], [1.5, 1.0],
@@ -565,7 +565,7 @@ def test_start_from_a_metric_keeps_its_constants_and_terms() -> None:
 
 
 def test_nothing_learned_is_the_identity_on_the_columns_that_vary() -> None:
-    """A gate nothing passes: thirty attempts, then all columns alike."""
+    """If the gate rejects all steps, thirty attempts are made and the metric is the identity."""
     rng = np.random.default_rng(0)
     X, labels = rng.normal(size=(40, 4)), np.arange(40) % 2
     X[:, 2] = 1.0

@@ -1,4 +1,4 @@
-"""The torch engine on the CPU, against the oracle: searches, the operations of a step, fits."""
+"""Tests of the PyTorch engine on the CPU against the NumPy engine: search, operations, fits."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ NUMPY = get_engine("numpy")
 
 @pytest.fixture(autouse=True)
 def one_thread() -> Iterator[None]:
-    """Small tables: threads of several tests at once would only wait for each other."""
+    """Use one thread, because tables are small and tests may run in parallel."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -57,7 +57,7 @@ def one_thread() -> Iterator[None]:
 
 @pytest.fixture(params=["float32 products", "half precision"])
 def products(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rough distances as the CPU has them, and as a GPU does."""
+    """Approximate distances in the precision of the CPU, and of a GPU."""
     if request.param == "half precision":
         monkeypatch.setattr(torch_search, "HALF_ON", ("cpu",))
         monkeypatch.setattr(torch_search, "HALF_SHARE", 10.0)
@@ -81,7 +81,7 @@ def places(kind: str, n: int, r: int) -> Array:
 @pytest.mark.parametrize("kind", ["plain", "ties", "repeated", "far", "long"])
 @pytest.mark.parametrize("shape", [(30, 2, 3), (1300, 12, 7), (120, 1030, 4)])
 def test_neighbours_are_those_of_the_oracle(kind: str, shape: tuple[int, int, int]) -> None:
-    """In three classes, ties in the order of their numbers; from none and from older ones."""
+    """Neighbours agree for three classes, with ties, and with or without earlier neighbours."""
     n, r, k = shape
     z, classes = places(kind, n, r), np.arange(n) % 3
     lists = NeighborLists((1 - np.eye(3)).astype(np.int32), (k, k + 1))
@@ -147,7 +147,7 @@ def weighed(engine: Engine, Xt: Array, labels: Array, bag: Array) -> tuple[State
 
 @pytest.mark.parametrize("room", ["all", "none"])
 def test_every_operation_agrees_with_the_oracle(room: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On terms of one column and of two, whether their columns are kept or computed again."""
+    """All operations agree, for columns and products, stored or computed."""
     for module in (torch_table, torch_graph):
         monkeypatch.setattr(module, "WORK", 2**9)
     rng = np.random.default_rng(2)
@@ -185,7 +185,7 @@ def test_every_operation_agrees_with_the_oracle(room: str, monkeypatch: pytest.M
 
 
 def test_a_class_with_fewer_rows_than_neighbours() -> None:
-    """Its rows are repeated as the oracle repeats them, also in a second search."""
+    """Neighbours are repeated as in the NumPy engine, also in a second search."""
     rng = np.random.default_rng(3)
     Xt, labels = rng.normal(size=(4, 60)), np.r_[[0] * 3, np.arange(57) % 2 + 1]
     lists = training_lists(labels, 25, "coded")
@@ -231,7 +231,7 @@ def learned(name: str, engine: Any, settings: LearningOptions) -> Learned:
 @pytest.mark.parametrize("mode", ["panels", "matrix-free"])
 @pytest.mark.parametrize("name", ["rings", "xor", "madelon"])
 def test_the_steps_are_those_of_the_oracle(name: str, mode: str) -> None:
-    """The same terms, weights to 1e-6, in float64; float32 keeps the same terms here too."""
+    """Steps have the same terms, and weights equal to 1e-6. In float32 the terms are equal, too."""
     settings = options("sqrt", 3, None) if mode == "panels" else options(None, 10, 0.0)
     expected = learned(name, get_engine("native"), settings).path
     assert len(expected) >= 15
@@ -293,7 +293,7 @@ def test_too_little_memory_for_the_graph_is_named() -> None:
 
 
 def test_a_table_that_fits_is_taken_and_counted() -> None:
-    """Room for products comes out of what the table leaves, and what is taken is not free."""
+    """Memory for products is taken from the memory that the table leaves, and is counted."""
     Xt = np.zeros((100, 1000))
     engine = TorchEngine(device="cpu", memory=int(1.05 * Xt.nbytes))
     table = engine.table(Xt)
@@ -325,7 +325,7 @@ def test_too_little_memory_for_a_fitted_model(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_too_little_memory_in_a_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both in the neighbour search and in a step."""
+    """The error is raised in the neighbour search and in a step."""
     engine = TorchEngine(device="cpu")
     X, y = make_xor(60, 4, informative=2, random_state=0)[:2]
     labels = np.asarray(y == y.max(), dtype=np.intp)
@@ -359,7 +359,7 @@ def test_without_torch_the_extra_is_named() -> None:
 
 
 def test_what_a_process_has_chosen_changes_nothing() -> None:
-    """Products of lower precision, which PyTorch can be told to prefer."""
+    """Results do not change if PyTorch is set to use products of lower precision."""
     X, y = make_xor(120, 8, informative=2, random_state=0)[:2]
     model = SDistClassifier(engine="torch:cpu", max_iter=4, n_averaged=1, random_state=0).fit(X, y)
     expected = model.predict_proba(X)
@@ -370,7 +370,7 @@ def test_what_a_process_has_chosen_changes_nothing() -> None:
 
 
 def test_threads_change_no_bits() -> None:
-    """Of a fit and of predictions; what the process has chosen is there again afterwards."""
+    """Fits and predictions have the same bits, and the number of threads is restored."""
     X, y = make_xor(200, 20, informative=2, random_state=0)[:2]
     found = []
     for threads in (1, 2):
@@ -407,7 +407,7 @@ def test_one_thread_whoever_comes_first_and_last() -> None:
 
 
 def test_a_pickle_predicts_without_torch(tmp_path: Path) -> None:
-    """With the engine that is there, and one warning; a fit still names the extra."""
+    """The model predicts with another engine and one warning. A fit raises ImportError."""
     X, y = make_xor(120, 8, informative=2, random_state=0)[:2]
     model = SDistClassifier(engine="torch:cpu", max_iter=4, n_averaged=1, random_state=0).fit(X, y)
     (tmp_path / "model.pickle").write_bytes(pickle.dumps(model))

@@ -1,4 +1,4 @@
-"""What explains a difference from the paper: the experiments, and what they say of each cell."""
+"""Experiments on the differences from the paper, and what they say about each cell."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from .prose import prose
 from .published import ERRORS, REAL
 from .studies import NOISES, SHORT_N, SHORT_P, SIMULATION_GRIDS
 
-#: An excess over the Bayes error that says that the structure was not found.
+#: Above this excess over the Bayes error the structure was not found.
 MISSED = 0.1
-#: How far the paper's error may be from those of the experiments to be among them.
+#: The paper's error counts as reached if it is at most this far from those of the experiments.
 NEAR = 0.01
 
 
 class Causes:
-    """The experiments on the causes of differences, by the source that they were done on."""
+    """The experiments on the causes of differences, by source."""
 
     def __init__(self, found: dict[str, Column]) -> None:
         self.simulated = {s: column for s, column in found.items() if column.errors("3-NN")}
@@ -57,7 +57,7 @@ class Causes:
         return Grid(["", "", "the paper's", *ways], rows)
 
     def why(self, source: str, line: str, column: Column) -> str:
-        """The letters of what explains a cell, with what the experiments show there."""
+        """The letters of the causes of a cell's difference, with the errors of the experiments."""
         if source in REAL:
             return self._of_real(source, line, column)
         if line == "kNN":
@@ -90,7 +90,7 @@ class Causes:
         return "; ".join(reasons) or "K"
 
     def _of_rival(self, source: str, line: str) -> str:
-        """A cell's own experiment, or that of the nearest size."""
+        """The experiment on the cell's own source, or on the source of the nearest size."""
         kind, (n, p) = source.split(", N")[0], size_of(source)
         near = simulation_name(kind, min(n, SHORT_N), min(p, SHORT_P))
         column = self.simulated.get(near)
@@ -105,7 +105,7 @@ class Causes:
         return told if reached else f"{told}; G: none of them has {paper:.3f}"
 
     def _told_apart(self, column: Column | None, line: str) -> str:
-        """What the scaling does to a rival, the number of its steps, and its ridge."""
+        """The errors of a rival with another scaling, number of steps or ridge."""
         parts = []
         for letter, ways in _WAYS.items():
             errors = [] if column is None else [self._error(column, f"{line}, {h}") for h in ways]
@@ -134,7 +134,7 @@ class Causes:
         return mean_and_error(column.errors(method).values())[0]
 
 
-#: How the rivals are run apart, by the letter of what that shows; O is LMNN's, T is PGDM's.
+#: The variants of the rivals, by the letter of the cause. O is for LMNN, T for PGDM.
 _WAYS = {
     "S": ("as they are", "standardised"),
     "O": ("one step", "at its optimum"),
@@ -143,6 +143,6 @@ _WAYS = {
 
 
 def _means(column: Column, key: str) -> list[float]:
-    """Of a list that every repeat has, one value for each deviation of the noise."""
+    """The means over the repeats of a list with one value for each deviation of the noise."""
     lists = list(measured(column.rows["3-NN"], key).values())
     return [float(mean) for mean in np.mean(lists, axis=0)] if lists else []

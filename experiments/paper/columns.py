@@ -1,4 +1,4 @@
-"""What was measured on a source, and how its methods compare."""
+"""The results on one source, and comparisons of its methods."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..results import Cell, Results, Row, measured, paired
 from ..tables import overlap
 from .studies import line_of
 
-#: Rows whose metric or rule is sDist's, each from one cell: (name on the page, method, key).
+#: The lines of sDist: (name on the page, line that the cell belongs to, key of the error).
 OURS = (
     ("sDist", "sDist", "error"),
     ("sDist, margin classifier", "sDist", "margin_error"),
@@ -24,7 +24,7 @@ RIVALS = ("kNN", "kNN, standardised", "PGDM", "LMNN", "SMLsm", "SMLsm, columns",
 
 @dataclass(frozen=True)
 class Column:
-    """What was measured on one source: the lines of a table, repeat to value."""
+    """The rows measured on one source, by the line of the table."""
 
     source: str
     rows: dict[str, list[Row]]
@@ -38,7 +38,7 @@ class Column:
         return measured(self.rows.get(method, []), key)
 
     def lines(self) -> dict[str, dict[int, float]]:
-        """Every line of the table and its errors; sDist's metric is read in two ways."""
+        """The errors of every line; the metric of sDist has one with the margin classifier too."""
         found: dict[str, dict[int, float]] = {}
         for method in self.rows:
             found[method] = self.errors(method)
@@ -47,11 +47,11 @@ class Column:
         return found
 
     def of(self, line: str) -> list[Row]:
-        """The rows that a line of the table is from."""
+        """The rows behind a line of the table."""
         return self.rows.get("sDist" if line == "sDist, margin classifier" else line, [])
 
     def bayes(self) -> dict[int, float]:
-        """The error of the best rule on the test rows of every repeat."""
+        """The error of the best rule on the test rows, for every repeat."""
         found: dict[int, float] = {}
         for method in self.rows:
             found.update(self.errors(method, "bayes_error"))
@@ -70,7 +70,7 @@ def columns(cells: list[Cell], results: Results) -> dict[str, Column]:
 
 
 def measured_rows(cells: list[Cell], results: Results) -> dict[str, dict[str, list[Row]]]:
-    """source to method to rows, those that were measured."""
+    """The rows that were measured, by source and line."""
     return {
         source: {
             method: [row for row in rows if row["status"] == "ok"]

@@ -24,7 +24,7 @@ from .tables import (
 
 
 def blocks(names: list[str], extent: Extent, results: Results) -> list[Block]:
-    """The page of some tables and figures: what they add up to first."""
+    """The page of some tables and figures, with the summaries first."""
     cells = {name: list(STUDIES[name](extent)) for name in names}
     short, found = _tables(cells, extent, results)
     for name in names:
@@ -60,7 +60,7 @@ def _is_older(cell: Cell, row: Row | None) -> bool:
 def _tables(
     cells: dict[str, list[Cell]], extent: Extent, results: Results
 ) -> tuple[list[str], list[Block]]:
-    """What the tables add up to, and the tables."""
+    """The summaries of the tables, and the tables."""
     columns_of = {name: columns(own, results) for name, own in cells.items() if name not in FIGURES}
     simulated = {name: own for name, own in columns_of.items() if name in KINDS}
     every = {source: column for own in simulated.values() for source, column in own.items()}

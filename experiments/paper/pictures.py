@@ -1,4 +1,4 @@
-"""The figures of the page and what they say below them."""
+"""The figures of the page and their captions."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ FIGURES = {
 
 
 def figure(name: str, cells: list[Cell], results: Results, extent: Extent) -> list[Block]:
-    """A figure, or a note in its place while a curve of it has no result."""
+    """A figure, or a note in its place if one of its curves has no result."""
     sources = measured_rows(cells, results).values()
     if all(rows for methods in sources for rows in methods.values()):
         return FIGURES[name](cells, results, extent)

@@ -1,6 +1,6 @@
 """sDist as the paper tunes it: rho and lambda_C by cross-validation, then 3 nearest neighbours.
 
-The penalty lambda_C only says where a path ends, so one path of steps serves all its values.
+The penalty lambda_C only decides where a path ends, so one path of steps serves all its values.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ RHOS = (0.05, 0.1, 0.2)
 PENALTIES = (0.001, 0.01, 0.1, 1.0, 10.0)
 #: The neighbours of the final classifier.
 K = 3
-#: What the paper says: no gate, no screening, no clipping.
+#: The parameters of the paper: no gate, no screening, no clipping.
 TO_THE_LETTER: dict[str, Any] = {
     "n_neighbors": 3, "max_features": "sqrt", "subsample": 0.5, "refresh_every": 50,
     "max_degree": 4, "learning_rate": 0.05, "oob_gate": None, "screen_pairs": 0, "prune": None,
@@ -43,7 +43,7 @@ REFINED: dict[str, Any] = {
     "max_degree": 4, "learning_rate": 0.1, "oob_gate": 2.0, "screen_pairs": "auto", "prune": None,
     "n_averaged": 1, "clip": 3.0,
 }  # fmt: skip
-#: Products are made until there are so many candidates: panels grow with their root.
+#: Products are made until there are this many candidates. Panels have the root of their number.
 MOST_CANDIDATES = 4096
 
 
@@ -57,18 +57,18 @@ class PaperSDist(ClassifierMixin, BaseEstimator):
     max_iter : int, default=2000
         The paper's M.
     max_candidates : int or None, default=4096
-        Where the products end, at least twice the columns.
+        The most candidates; twice the columns if that is more. None for no bound.
     rhos, complexity_penalties : sequence of float
     n_folds : int, default=5
     margin_neighbors : int, default=10
-        The k of the margin classifier: as many as the metric was learned with.
+        The k of the margin classifier. The studies take the k that the metric is learned with.
     random_state : int, default=0
 
     Attributes
     ----------
     metric_ : SparseMetric
     rho_, complexity_penalty_ : float
-        What was chosen.
+        The values that were chosen.
     n_steps_, n_candidates_ : int
         Accepted steps up to the stop, and candidate terms there.
     refit_time_ : float
@@ -155,7 +155,7 @@ class PaperSDist(ClassifierMixin, BaseEstimator):
         return self.classes_[near.predict(self.metric_.transform(X))]
 
     def details(self, split: Any) -> dict[str, Any]:
-        """What the page tells of a fit besides its error with 3 neighbours."""
+        """What the page shows of a fit besides its error with 3 neighbours."""
         wrong = self.predict_by_margin(split.X_test) != split.y_test
         return {
             "best_params": {"rho": self.rho_, "lambda_C": self.complexity_penalty_},
@@ -181,4 +181,4 @@ def by_margin(training: Float, labels: Index, queries: Float | None, k: int) -> 
 
 def metric_after(learned: Learned, m: int) -> SparseMetric:
     """The metric after the first m steps; all columns alike before the first."""
-    return learned.metric(learned.path.factor(m) if m else learned.factor, None)
+    return learned.metric(learned.path.factor(m) if m else learned.factor)

@@ -15,7 +15,7 @@ from .published import REAL
 
 #: The paper's number of steps.
 PAPERS_M = {"Ionosphere": 100, "SECOM": 500, "Madelon": 500}
-#: What is tuned of the rivals in the simulations, besides the scaling of the columns.
+#: The grids of the rivals in the simulations. The scaling of the columns is tuned too.
 SIMULATION_GRIDS: dict[str, dict[str, list[Any]]] = {
     "PGDM": {"diagonal": [False, True], "regularization": [0.1, 1.0, 10.0, 100.0]},
     "LMNN": {"n_neighbors": [1, 3, 5], "max_iter": [1, 3, 500]},
@@ -24,9 +24,9 @@ SIMULATION_GRIDS: dict[str, dict[str, list[Any]]] = {
 }
 #: Rows of the largest simulations on which rivals are tuned; they are fitted on all.
 TUNING_ROWS = 1000
-#: Repeats of what takes too long for all.
+#: Repeats of slow methods.
 FEW, FEWER = 5, 3
-#: In short: the largest simulations, rows of a real table, one value of what is tuned.
+#: The short form: the largest N and p of a simulation, rows of a real table, steps.
 SHORT_N, SHORT_P, SHORT_ROWS, SHORT_M = 500, 500, 300, 100
 
 SIMULATION_METHODS = (
@@ -62,7 +62,7 @@ PATH_SOURCES = ("double ring, N 500, p 500", "XOR, N 500, p 500", "Madelon")
 
 @dataclass(frozen=True)
 class Extent:
-    """How much of a study is run."""
+    """How many repeats are run, and whether in the short form."""
 
     repeats: int = 20
     short: bool = False
@@ -90,7 +90,7 @@ def _column(study: str, source: str, n: int, p: int, extent: Extent) -> Iterator
 
 
 def _repeats(method: str, n: int, p: int, extent: Extent) -> int:
-    """Of a simulation: fewer of what takes long."""
+    """The repeats of a method on a simulation: fewer if the method is slow."""
     if method == "sDist, to the letter" or (method == "sDist, tuned" and n == 5000):
         return min(extent.repeats, FEWER)
     slow = method in SIMULATION_GRIDS and (n == 5000 or p > 50)
@@ -107,7 +107,7 @@ def _simulation_settings(method: str, n: int, extent: Extent) -> dict[str, Any]:
 
 
 def _short(method: str, settings: dict[str, Any], extent: Extent) -> dict[str, Any]:
-    """In short: the last value of every grid, and few steps to the letter."""
+    """The short form has only the last value of every grid, and few steps to the letter."""
     if not extent.short:
         return settings
     if method in GRIDS:
@@ -119,7 +119,7 @@ def _short(method: str, settings: dict[str, Any], extent: Extent) -> dict[str, A
 
 
 def causes(extent: Extent) -> Iterator[Cell]:
-    """What can explain a difference: the generator, 3-NN itself, the scaling, early stopping."""
+    """Experiments on what may explain a difference: the generator, the scaling, early stopping."""
     for source in SIMULATED:
         n, p = size_of(source)
         if extent.short and (n, p) != (SHORT_N, 50):
@@ -141,7 +141,7 @@ def causes(extent: Extent) -> Iterator[Cell]:
 
 
 def _apart_on(source: str, extent: Extent) -> list[str]:
-    """What is tried on a real table: nearest neighbours, and rivals where they are quick enough."""
+    """The models tried on a real table: nearest neighbours, and rivals if they are quick enough."""
     tried = ["kNN, as they are", "1-NN"]
     if extent.short:
         return tried
@@ -149,7 +149,7 @@ def _apart_on(source: str, extent: Extent) -> list[str]:
 
 
 def _rivals_apart(n: int, extent: Extent) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Rivals with one of the scalings, and LMNN stopped early or not at all."""
+    """Rivals with a fixed scaling, and LMNN stopped early or not at all."""
     for method, (name, changed) in APART.items():
         settings = _simulation_settings(name, n, extent)
         grid = settings["grid"] | changed.get("grid", {})
@@ -248,7 +248,7 @@ def figure6(extent: Extent) -> Iterator[Cell]:
                 yield Cell("paper/figure6", source, name, repeat, settings, "path")
 
 
-#: What a user can ask for.
+#: The names on the command line.
 STUDIES: dict[str, Callable[[Extent], Iterator[Cell]]] = {
     "table1": lambda extent: simulation("paper/table1", "double ring", extent),
     "table2": lambda extent: simulation("paper/table2", "XOR", extent),
@@ -265,6 +265,6 @@ STUDIES: dict[str, Callable[[Extent], Iterator[Cell]]] = {
 
 
 def cells_of(names: list[str], extent: Extent) -> list[Cell]:
-    """All cells of some tables and figures, a few repeats of everything before the rest."""
+    """All cells of some tables and figures; the first repeats of everything come first."""
     found = dict.fromkeys(cell for name in names for cell in STUDIES[name](extent))
     return sorted(found, key=lambda cell: cell.seed // FEW)

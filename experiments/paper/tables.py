@@ -1,4 +1,4 @@
-"""The tables of the page, each cell beside what the paper has, and what the cells add up to."""
+"""The tables of the page, with the numbers of the paper, and summaries of them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _beside(
     rows: Sequence[Row] = (),
     overlap: float = 0.0,
 ) -> str:
-    """Ours / the paper's / the difference, from how many repeats, and what became of the others."""
+    """Ours / the paper's / the difference, the number of repeats if not all, and failures."""
     mean, error = mean_and_error(values.values(), overlap)
     if np.isnan(mean):
         text = _failures(rows) or "not measured"
@@ -79,13 +79,13 @@ def _side_by_side(found: dict[str, Column], sources: list[str]) -> Grid:
 
 
 class _Tally:
-    """How often each of our lines reaches a bound, of the times that it was measured."""
+    """Counts how often each of our lines reaches a bound, among the sources it was measured on."""
 
     def __init__(self) -> None:
         self.reached = {name: [0, 0] for name, _, _ in OURS}
 
     def judged(self, name: str, mean: float, error: float, bound: float, sign: str = "") -> str:
-        """A mean, bold where it is at most one standard error above the bound."""
+        """A mean, in bold if it is at most one standard error above the bound."""
         if np.isnan(mean):
             return ""
         good = mean <= bound + np.nan_to_num(error)
@@ -100,7 +100,7 @@ class _Tally:
 
 
 def excess_table(columns: dict[str, Column]) -> tuple[str, list[Block]]:
-    """How far above the Bayes error, beside the paper; in short, and in full."""
+    """The excess over the Bayes error beside the paper's: a summary and the table."""
     rows, tally = [], _Tally()
     for source, column in columns.items():
         paper = ERRORS[source, "sDist"] - ERRORS[source, "Bayes"]
@@ -118,7 +118,7 @@ def _to_rival(column: Column, method: str, key: str, rival: str) -> tuple[float,
 
 
 def best_table(columns: dict[str, Column]) -> tuple[str, list[Block]]:
-    """sDist against the best metric learner of every source; in short, and in full."""
+    """sDist against the best metric learner of every source: a summary and the table."""
     rows, tally = [], _Tally()
     for source, column in columns.items():
         rival = best_rival(column)
@@ -140,7 +140,7 @@ def best_table(columns: dict[str, Column]) -> tuple[str, list[Block]]:
 
 
 def differences_table(columns: dict[str, Column], causes: Causes) -> list[Block]:
-    """Every cell that differs from the paper's by more than two standard errors, and why."""
+    """The cells that differ from the paper's by more than two standard errors, with the causes."""
     rows = []
     for source, column in columns.items():
         for line in column.lines():
@@ -166,7 +166,7 @@ def _beside_paper(source: str, line: str, column: Column) -> tuple[float, float,
 
 
 def pure_table(found: dict[str, Column]) -> list[Block]:
-    """No column alone says anything: the ablations beside sDist."""
+    """The tables in which no column alone says anything about the class."""
     names = list(dict.fromkeys(line for column in found.values() for line in column.lines()))
     rows = []
     most = max(len(column.bayes()) for column in found.values())

@@ -1,4 +1,4 @@
-"""What is measured in a cell, by the name of its task."""
+"""The tasks: what is measured in a cell."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def cross_validated(cell: Cell) -> Row:
 def _both_errors(
     model: PaperSDist, X: Float, y: Index, X_held: Float, y_held: Index, ks: list[int]
 ) -> Float:
-    """Errors on the rows learned from, each left out among its neighbours, and on others."""
+    """Errors of both classifiers on the training rows, each left out, and on other rows."""
     model.fit(X, y)
     inside, outside = model.metric_.transform(X), model.metric_.transform(X_held)
     errors = np.empty((4, len(ks)))

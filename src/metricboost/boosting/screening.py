@@ -28,8 +28,8 @@ from scipy.special import chdtri, ndtr
 
 from .._blocks import slices
 from .._typing import Float, Index
-from .classes import members
 from ..model import Term
+from .classes import members
 
 #: Added to the threshold sqrt(2 log(p(p+1))), because products of columns have heavier tails than
 #: a normal distribution.

@@ -89,7 +89,7 @@ class State:
         self.graph: NeighborGraph
         self.column_margins: ColumnMargins
 
-    # --- where the rows lie
+    # --- the embedding and the neighbours
 
     def embed(self, terms: Terms, matrix: Float) -> None:
         """Add ``M M'`` to W: the columns ``Phi M`` are appended to the embedding."""
