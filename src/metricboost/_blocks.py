@@ -49,21 +49,6 @@ def slices(n: int, width: int, piece: int | None = None) -> Iterator[slice]:
     return (slice(start, min(start + size, n)) for start in range(0, n, size))
 
 
-def only_columns(X: Data, columns: Index) -> Data:
-    """A copy of a table in which all columns but the given ones are zero.
-
-    The copy is a sparse matrix unless all columns are copied.
-    """
-    if len(columns) == X.shape[1]:
-        return X.copy() if is_sparse(X) else np.array(X)
-    from scipy.sparse import csr_matrix
-
-    values = X.tocsc()[:, columns].toarray() if is_sparse(X) else X[:, columns]
-    n, width = values.shape
-    places = np.tile(columns.astype(np.int32), n), np.arange(0, n * width + 1, max(width, 1))
-    return csr_matrix((np.ravel(values), *places), shape=X.shape) if width else csr_matrix(X.shape)
-
-
 def column_panels(
     X: Data, rows: Index | None = None, piece: int | None = None
 ) -> Iterator[tuple[slice, Float]]:

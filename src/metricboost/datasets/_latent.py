@@ -39,7 +39,7 @@ class Latent(Protocol):
 
 @dataclass(frozen=True)
 class Rings:
-    """Two rings: class 0 at the radius ``inner``, class 1 at ``outer``, with deviation ``spread``."""
+    """Two rings with deviation ``spread``: class 0 at radius ``inner``, class 1 at ``outer``."""
 
     inner: float
     outer: float

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from numbers import Integral
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import check_is_fitted
 
-from .._typing import Float, Index
-from ..model import Model
 from ..model.readouts import READOUTS, Readout, readouts
 from ._parameters import declared, parameter, positive_integer
 from ._predicting import PredictingMixin
@@ -93,11 +86,6 @@ class SDistClassifier(PredictingMixin, ClassifierMixin, SDist):  # type: ignore[
         given = self.n_neighbors_predict
         return readouts(self.classifier, None if given == "auto" else int(given))
 
-    def _ready(self) -> Model:
-        check_is_fitted(self)
-        model: Model = self.model_
-        return model
-
     def _parameters_of_best(self) -> dict[str, Any]:
         parameters: dict[str, Any] = self.get_params(deep=False)
         return parameters
@@ -107,55 +95,9 @@ class SDistClassifier(PredictingMixin, ClassifierMixin, SDist):  # type: ignore[
         return self._ready().the_reading.readout
 
     @property
-    def n_neighbors_predict_(self) -> int:
-        return self.readout_.n_neighbors
-
-    @property
     def oob_score_(self) -> float:
         return self._ready().the_reading.score
 
     @property
     def oob_gain_(self) -> float:
         return self._ready().the_reading.gain
-
-    def staged_predict(self, X: Any) -> Iterator[npt.NDArray[Any]]:
-        """The predictions after each accepted step of the fits, before pruning.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Yields
-        ------
-        ndarray of shape (n_samples,)
-        """
-        model, X = self._ready(), self._checked(X)
-        for m in range(1, model.history.n_steps + 1):
-            yield model.labels_of(model.log_odds_after(m, X, self._engine()))
-
-    def kneighbors(
-        self, X: Any, n_neighbors: int | None = None, return_distance: bool = True
-    ) -> tuple[Float, npt.NDArray[np.int32]] | npt.NDArray[np.int32]:
-        """The nearest training rows of every row under the metric.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        n_neighbors : int, default=None
-            How many; ``n_neighbors_predict_`` by default.
-        return_distance : bool, default=True
-
-        Returns
-        -------
-        distances : ndarray of shape (n_samples, n_neighbors), if ``return_distance``
-        rows : ndarray of shape (n_samples, n_neighbors)
-            Row numbers of the training data as it was given to ``fit``.
-        """
-        rows = self._ready().rows
-        k = self.n_neighbors_predict_ if n_neighbors is None else n_neighbors
-        if not isinstance(k, Integral) or not 1 <= k <= len(rows):
-            raise ValueError(f"n_neighbors={k} must be an integer from 1 to {len(rows)}, the rows.")
-        near, squared = self._ready().nearest(self._embedded(X), int(k), self._engine())
-        numbers: Index = rows.numbers[near]
-        found = numbers.astype(np.int32)
-        return (np.sqrt(squared), found) if return_distance else found

@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from numbers import Integral
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .._typing import Data, Float
-from ..engines import Engine
+from .._typing import Float, Index
 from ..inspection import ModelExplanation, RowExplanation, explain_model, explain_rows
-from ..model import Blend, Model
 from ..report import Report, make_report
+from ._embedding import ModelHolder
 
 
-class PredictingMixin:
+class PredictingMixin(ModelHolder):
     """Predictions and explanations by a fitted model."""
-
-    if TYPE_CHECKING:  # the estimators have these
-
-        def _ready(self) -> Model | Blend:
-            """The fitted model; an error if there is none."""
-
-        def _checked(self, X: Any) -> Data:
-            """Rows for the fitted model, checked."""
-
-        def _engine(self) -> Engine:
-            """What computes."""
-
-        def _parameters_of_best(self) -> dict[str, Any]:
-            """The parameters of the fit whose metric explains."""
 
     def decision_function(self, X: Any) -> Float:
         """Calibrated log odds: of ``classes_[1]`` if there are two classes, else of each class.
@@ -90,6 +77,53 @@ class PredictingMixin:
         with np.errstate(divide="ignore"):  # log(0) is -inf, as in scikit-learn's classifiers
             result: Float = np.log(self.predict_proba(X))
         return result
+
+    @property
+    def n_neighbors_predict_(self) -> int:
+        return self._ready().best.the_reading.readout.n_neighbors
+
+    def staged_predict(self, X: Any) -> Iterator[npt.NDArray[Any]]:
+        """The predictions after each accepted step of the fits, before pruning.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Yields
+        ------
+        ndarray of shape (n_samples,)
+        """
+        model, X = self._ready().best, self._checked(X)
+        for m in range(1, model.history.n_steps + 1):
+            yield model.labels_of(model.log_odds_after(m, X, self._engine()))
+
+    def kneighbors(
+        self, X: Any, n_neighbors: int | None = None, return_distance: bool = True
+    ) -> tuple[Float, npt.NDArray[np.int32]] | npt.NDArray[np.int32]:
+        """The nearest training rows of every row under the metric.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        n_neighbors : int, default=None
+            How many; ``n_neighbors_predict_`` by default.
+        return_distance : bool, default=True
+
+        Returns
+        -------
+        distances : ndarray of shape (n_samples, n_neighbors), if ``return_distance``
+        rows : ndarray of shape (n_samples, n_neighbors)
+            Row numbers of the training data as it was given to ``fit``.
+        """
+        model = self._ready().best
+        rows = model.rows
+        k = self.n_neighbors_predict_ if n_neighbors is None else n_neighbors
+        if not isinstance(k, Integral) or not 1 <= k <= len(rows):
+            raise ValueError(f"n_neighbors={k} must be an integer from 1 to {len(rows)}, the rows.")
+        near, squared = model.nearest(self._embedded(X), int(k), self._engine())
+        numbers: Index = rows.numbers[near]
+        found = numbers.astype(np.int32)
+        return (np.sqrt(squared), found) if return_distance else found
 
     def explain(
         self, X: Any = None, n_neighbors: int = 3

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from numbers import Integral, Real
-from typing import Any, Self, TypeVar, cast
+from typing import Any, Self
 
-import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
 from sklearn.utils import ClassifierTags, check_random_state
@@ -25,16 +23,16 @@ from ..inspection import explain_model
 from ..model import Model, SparseMetric
 from ..model.readouts import Readout
 from ..sources import InMemory, Source
-from ..storage import Saved, write
+from ..storage import Saved
 from ..training.fitting import Choices, fit_model
 from ..training.limits import check_scales
 from ..training.options import LearningOptions, learning_options
 from ..training.pool import Pool, RowLimits, pooled
 from ..training.run import Run
-from ._parameters import EngineName, declared, names_of, parameter, positive_integer, share
+from ._embedding import EmbeddingMixin
+from ._parameters import EngineName, declared, parameter, positive_integer, share
+from ._saving import SavingMixin, estimator_of, restore_features
 from ._warnings import warn_about_fit
-
-Estimator = TypeVar("Estimator", bound=BaseEstimator)
 
 
 @dataclass(frozen=True)
@@ -56,7 +54,7 @@ class Given:
 
 
 @declared
-class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class SDist(SavingMixin, EmbeddingMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Sparse non-linear distance metric learning by boosting (Ma & Zheng's sDist).
 
     Learns a sparse, low-rank, positive semi-definite metric on the columns and on products of
@@ -482,9 +480,10 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
 
-    @property
-    def metric_(self) -> SparseMetric:
-        return self.model_.metric
+    def _ready(self) -> Model:
+        check_is_fitted(self)
+        model: Model = self.model_
+        return model
 
     @property
     def classes_(self) -> npt.NDArray[Any]:
@@ -493,14 +492,6 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def class_count_(self) -> Index:
         return self.model_.class_count
-
-    @property
-    def feature_importances_(self) -> Float:
-        return self.model_.metric.importances()
-
-    @property
-    def stability_(self) -> Float:
-        return self.model_.stability
 
     @property
     def start_share_(self) -> float:
@@ -519,47 +510,10 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def path_(self) -> npt.NDArray[Any]:
         return self.model_.history.table()
 
-    @property
-    def _n_features_out(self) -> int:
-        return self.model_.metric.rank
-
     def _checked(self, X: Any) -> Data:
         """Rows for the fitted model."""
-        check_is_fitted(self)
+        self._ready()
         return check_table(self, X, reset=False, missing=self.missing)
-
-    def transform(self, X: Any) -> Float:
-        """Embed rows: Euclidean distances between the results are distances under the metric.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, rank)
-        """
-        return self._embedded(X)
-
-    def _embedded(self, X: Any) -> Float:
-        """The embedding as an array, whatever ``set_output`` says."""
-        checked = self._checked(X)
-        return self.model_.embed(checked)
-
-    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
-        """Names of the columns of ``transform``: "sdist0", "sdist1", ...
-
-        Parameters
-        ----------
-        input_features : object
-            Not used; scikit-learn passes it.
-
-        Returns
-        -------
-        ndarray of str objects
-        """
-        check_is_fitted(self)
-        return np.asarray([f"sdist{i}" for i in range(self.metric_.rank)], dtype=object)
 
     def staged_transform(self, X: Any) -> Iterator[Float]:
         """The embedding after each accepted step of the fits, before pruning.
@@ -585,45 +539,7 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         -------
         metricboost.inspection.ModelExplanation
         """
-        check_is_fitted(self)
-        return explain_model(self.model_)
-
-    def save(self, path: str | os.PathLike[str], rows: bool = True) -> None:
-        """Write the fitted model to a file, which :func:`metricboost.load` reads.
-
-        Parameters
-        ----------
-        path : str or path
-            Usually with the ending ``.mbz``. A file of that name is replaced when the new one is
-            complete.
-        rows : bool, default=True
-            Whether the file holds the training rows of a classifier, in the columns that the model
-            uses. Without them no row of the table leaves the machine. The model can then embed
-            rows and explain what was learned, but it cannot classify.
-        """
-        write(self.saved(rows), path)
-
-    def saved(self, rows: bool = True) -> Saved:
-        """The content of a model file.
-
-        Parameters
-        ----------
-        rows : bool, default=True
-            As in :meth:`save`.
-
-        Returns
-        -------
-        metricboost.storage.Saved
-        """
-        check_is_fitted(self)
-        names = getattr(self, "feature_names_in_", None)
-        return Saved(
-            kind=type(self).__name__,
-            parameters=parameters_of_the_model(self),
-            model=self.model_ if rows else self.model_.without_rows(),
-            feature_names=None if names is None else [str(name) for name in names],
-            n_features=self.n_features_in_,
-        )
+        return explain_model(self._ready())
 
     @classmethod
     def from_saved(cls, saved: Saved) -> Self:
@@ -647,71 +563,6 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         restore_features(made, saved)
         return made
 
-    def pair_distance(self, X: Any, Y: Any) -> Float:
-        """The distance (not its square) between row i of X and row i of Y.
-
-        Parameters
-        ----------
-        X, Y : array-like of shape (n_pairs, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_pairs,)
-        """
-        a, b = self._embedded(X), self._embedded(Y)
-        if len(a) != len(b):
-            raise ValueError(f"X has {len(a)} rows and Y has {len(b)}: pairs need as many of each.")
-        result: Float = np.linalg.norm(a - b, axis=1)
-        return result
-
-    def get_metric(self) -> Callable[[npt.ArrayLike, npt.ArrayLike], float]:
-        """A function of two rows, for ``metric=`` of scikit-learn's neighbours.
-
-        Embedding all rows with ``transform`` once is much faster.
-        """
-        check_is_fitted(self)
-        return partial(_distance, self.metric_)
-
-
-def parameters_of_the_model(estimator: Any) -> dict[str, Any]:
-    """The parameters that a model file keeps.
-
-    Parameters that belong to the machine are left out, and those that are None by default and have
-    not been given.
-    """
-    kind = type(estimator)
-    given, defaults = estimator.get_params(deep=False), kind().get_params(deep=False)
-    names = names_of(kind, of_the_machine=False)
-    return {
-        name: given[name] for name in names if not (given[name] is None and defaults[name] is None)
-    }
-
-
-def estimator_of(cls: type[Estimator], parameters: Mapping[str, Any]) -> Estimator:
-    """An unfitted estimator with the parameters of a model file, which are checked as in ``fit``.
-
-    Parameters
-    ----------
-    cls : type
-    parameters : mapping of str to object
-    """
-    unknown = sorted(set(parameters) - set(names_of(cls, of_the_machine=False)))
-    if unknown:
-        raise ModelFileError(f"{unknown[0]!r} is not a parameter of {cls.__name__}.")
-    try:
-        made: Any = cls(**parameters)
-        made._validate_params()
-    except (TypeError, ValueError) as error:
-        raise ModelFileError(f"The parameters of {cls.__name__} are wrong: {error}") from error
-    return cast(Estimator, made)
-
-
-def restore_features(estimator: Any, saved: Saved) -> None:
-    """Set the number and the names of the columns as they were saved."""
-    estimator.n_features_in_ = saved.n_features
-    if saved.feature_names is not None:
-        estimator.feature_names_in_ = np.array(saved.feature_names, dtype=object)
-
 
 def new_seed(random_state: Any) -> int:
     """A seed, drawn from the parameter ``random_state``."""
@@ -725,7 +576,3 @@ def check_seed(checkpoint: Any, random_state: Any) -> None:
             "checkpoint needs random_state to be a number: with None every fit is another one, "
             "and none goes on where it was stopped."
         )
-
-
-def _distance(metric: SparseMetric, x: npt.ArrayLike, y: npt.ArrayLike) -> float:
-    return float(metric.pair_distance(np.atleast_2d(x), np.atleast_2d(y))[0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,12 +15,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._threads import one_blas_thread
-from .._typing import Data, Float
+from .._typing import Data
 from ..engines import Engine
 from ..errors import ModelFileError
 from ..inputs import check_table, column_names
-from ..model import Blend, Model, SparseMetric
-from ..storage import Saved, write
+from ..model import Blend, Model
+from ..storage import Saved
 from ..training.fits import CrossFit
 from ..training.given_folds import folds_of
 from ..training.run import Run
@@ -28,15 +28,11 @@ from ..training.scoring import FoldScorer
 from ..training.searching import Searched, Tried, best_of, blended, results, search, to_make
 from ..training.tuning import Limits, Scored
 from ._classifier import SDistClassifier
+from ._embedding import EmbeddingMixin
 from ._parameters import declared, names_of, parameter, parameter_of, positive_integer
 from ._predicting import PredictingMixin
-from ._sdist import (
-    Given,
-    check_seed,
-    estimator_of,
-    parameters_of_the_model,
-    restore_features,
-)
+from ._saving import SavingMixin, estimator_of, parameters_of_the_model, restore_features
+from ._sdist import Given, check_seed
 from ._warnings import warn_about_fit
 
 #: What the default search tries: the degree of the terms, and where values are clipped.
@@ -44,7 +40,14 @@ DEFAULT_GRID: Mapping[str, Sequence[Any]] = {"max_degree": [1, 2], "clip": [1.5,
 
 
 @declared
-class SDistClassifierCV(PredictingMixin, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class SDistClassifierCV(
+    PredictingMixin,
+    SavingMixin,
+    EmbeddingMixin,
+    ClassifierMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
     """:class:`SDistClassifier` with its parameters chosen by cross-validation.
 
     Only the parameters of ``param_grid`` need fits. Where a path stops (the paper's lambda_C and a
@@ -338,22 +341,6 @@ class SDistClassifierCV(PredictingMixin, ClassifierMixin, TransformerMixin, Base
             made.feature_names_in_ = self.feature_names_in_
         return made
 
-    @property
-    def metric_(self) -> SparseMetric:
-        return self.best_estimator_.metric_
-
-    @property
-    def feature_importances_(self) -> Float:
-        return self.best_estimator_.feature_importances_
-
-    @property
-    def stability_(self) -> Float:
-        return self.best_estimator_.stability_
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.metric_.rank
-
     def _checked(self, X: Any) -> Data:
         self._ready()
         return check_table(self, X, reset=False, missing=self._parameters[0]["missing"])
@@ -361,122 +348,14 @@ class SDistClassifierCV(PredictingMixin, ClassifierMixin, TransformerMixin, Base
     def _engine(self) -> Engine:
         return self.best_estimator_._engine()
 
-    def transform(self, X: Any) -> Float:
-        """Embed rows under the best metric.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, rank)
-        """
-        return self._ready().best.embed(self._checked(X))
-
-    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
-        """Names of the columns of ``transform``: "sdist0", "sdist1", ...
-
-        Parameters
-        ----------
-        input_features : object
-            Not used; scikit-learn passes it.
-
-        Returns
-        -------
-        ndarray of str objects
-        """
-        return self.best_estimator_.get_feature_names_out(input_features)
-
-    def pair_distance(self, X: Any, Y: Any) -> Float:
-        """The distance between row i of X and row i of Y under the best metric.
-
-        Parameters
-        ----------
-        X, Y : array-like of shape (n_pairs, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_pairs,)
-        """
-        return self.best_estimator_.pair_distance(X, Y)
-
-    def get_metric(self) -> Callable[[npt.ArrayLike, npt.ArrayLike], float]:
-        """A function of two rows, for ``metric=`` of scikit-learn's neighbours."""
-        return self.best_estimator_.get_metric()
-
-    def kneighbors(
-        self, X: Any, n_neighbors: int | None = None, return_distance: bool = True
-    ) -> tuple[Float, npt.NDArray[np.int32]] | npt.NDArray[np.int32]:
-        """The nearest training rows under the best metric.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        n_neighbors : int, default=None
-        return_distance : bool, default=True
-
-        Returns
-        -------
-        As :meth:`SDistClassifier.kneighbors`.
-        """
-        return self.best_estimator_.kneighbors(X, n_neighbors, return_distance)
-
-    def staged_predict(self, X: Any) -> Iterator[npt.NDArray[Any]]:
-        """The best model's predictions after each accepted step of its fits.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Yields
-        ------
-        ndarray of shape (n_samples,)
-        """
-        return self.best_estimator_.staged_predict(X)
-
-    def save(self, path: str | os.PathLike[str], rows: bool = True) -> None:
-        """Write the models to a file, which :func:`metricboost.load` reads.
-
-        The file does not hold ``cv_results_`` and ``estimator``.
-
-        Parameters
-        ----------
-        path : str or path
-        rows : bool, default=True
-            As in :meth:`SDist.save`.
-        """
-        write(self.saved(rows), path)
-
-    def saved(self, rows: bool = True) -> Saved:
-        """The content of a model file.
-
-        Parameters
-        ----------
-        rows : bool, default=True
-            As in :meth:`SDist.save`.
-
-        Returns
-        -------
-        metricboost.storage.Saved
-        """
-        model = self._ready()
-        names = getattr(self, "feature_names_in_", None)
-        return Saved(
-            kind=type(self).__name__,
-            parameters=parameters_of_the_model(self),
-            model=model if rows else model.without_rows(),
-            feature_names=None if names is None else [str(name) for name in names],
-            n_features=self.n_features_in_,
-            more={
-                "best_score": self.best_score_,
-                "best_params": self.best_params_,
-                "n_splits": self.n_splits_,
-                "parts": [
-                    parameters_of_the_model(SDistClassifier(**part)) for part in self._parameters
-                ],
-            },
-        )
+    def _saved_attributes(self) -> dict[str, Any]:
+        parts = [SDistClassifier(**parameters) for parameters in self._parameters]
+        return {
+            "best_score": self.best_score_,
+            "best_params": self.best_params_,
+            "n_splits": self.n_splits_,
+            "parts": [parameters_of_the_model(part) for part in parts],
+        }
 
     @classmethod
     def from_saved(cls, saved: Saved) -> SDistClassifierCV:

@@ -194,7 +194,9 @@ def _kind(column: Any) -> str:
 
 def _refuse_not_finite(X: Data, names: Sequence[str], remedy_for_missing: str | None) -> None:
     """Columns with NaN (where there is a remedy to name: else it is let through) or infinity."""
-    missing: Sequence[int] | Index = [] if remedy_for_missing is None else _columns_with(X, np.isnan)
+    missing: Sequence[int] | Index = (
+        [] if remedy_for_missing is None else _columns_with(X, np.isnan)
+    )
     complain_of_columns(missing, _columns_with(X, np.isinf), names, remedy_for_missing)
 
 
