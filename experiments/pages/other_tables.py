@@ -97,7 +97,7 @@ def growth(shown: Shown) -> str:
         seconds, passes, ratio = (value.mean for value in found)
         longer = "" if ratio == 1 else f", {ratio:.2f} times as long"
         rows.append([size, f"{seconds:.1f} s{longer}", f"{passes:.2g} s"])
-    head = ["rows", "median of three fits", "of that in passes over all rows"]
+    head = ["rows", "median of three fits", "time of the passes over all rows"]
     return grid(head, rows, shown)
 
 
@@ -131,7 +131,7 @@ def memory(shown: Shown) -> str:
         rows.append(
             [name, told, f"{most.plain('.0f')} MB", f"`python -m experiments.large {command}`"]
         )
-    return grid(["table", "what", "memory above the table", "command"], rows, shown)
+    return grid(["table", "work", "memory above the table", "command"], rows, shown)
 
 
 def wide(shown: Shown) -> str:
@@ -149,10 +149,10 @@ def cluster(shown: Shown) -> str:
         seconds, most, apart = (
             shown.value("cluster", table, how, key) for key in ("seconds", "megabytes", "apart")
         )
-        told = apart.plain(".1e") if apart.mean else "the same bits"
+        told = apart.plain(".1e") if apart.mean else "0 (the same bits)"
         rows.append([how, seconds.plain(".0f"), most.plain(".0f"), told])
     return grid(
-        ["", "seconds", "memory of the client, MB", "weights apart, relatively"], rows, shown
+        ["", "seconds", "memory of the client, MB", "largest relative difference of the weights"], rows, shown
     )
 
 

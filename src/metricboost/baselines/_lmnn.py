@@ -108,7 +108,7 @@ class LMNN(LinearMetricLearner):
         The class labels.
     n_features_in_ : int
         The number of columns seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         The names of the columns, if ``X`` has column names that are all strings.
 
     References

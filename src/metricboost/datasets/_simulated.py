@@ -116,8 +116,10 @@ def make_double_ring(
     --------
     make_xor : Two classes that differ only by the interaction of two coordinates.
 
-    Notes ----- Every call draws a new frame and new positions of the informative columns. To get a
-    test set from the same distribution, simulate all rows in one call and split them.
+    Notes
+    -----
+    Every call draws a new frame and new positions of the informative columns. To get a test set
+    from the same distribution, simulate all rows in one call and split them.
 
     The latent radius is normal. Its means are 1 and 2 and its deviation is 0.48 if `informative` is
     a share. Its means are 0.85 and 1.7 and its deviation is 0.41 if `informative` is 2 (the
@@ -214,8 +216,10 @@ def make_xor(
     --------
     make_double_ring : Two classes that differ by the distance from a centre.
 
-    Notes ----- Every call draws a new frame and new positions of the informative columns. To get a
-    test set from the same distribution, simulate all rows in one call and split them.
+    Notes
+    -----
+    Every call draws a new frame and new positions of the informative columns. To get a test set
+    from the same distribution, simulate all rows in one call and split them.
 
     The centres of the clusters are at (+-0.8, +-0.8), and their deviation is 0.57, so the variance
     of the two columns is 0.96. The best rule is the sign of the product of the observed

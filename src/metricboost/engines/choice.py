@@ -88,20 +88,6 @@ def _torch_engine(threads: int, device: str) -> Engine:
     return TorchEngine(threads, device)
 
 
-def restored_torch_engine(threads: int, device: str, dtype: str) -> Engine:
-    """The engine of a pickled model.
-
-    If PyTorch or the device is not available, the default engine is returned.
-    """
-    try:
-        torch = importlib.import_module("torch")
-        from .torch_engine import TorchEngine
-
-        return TorchEngine(threads, device, getattr(torch, dtype))
-    except (ImportError, ValueError):  # no PyTorch, or no such device
-        return get_engine("auto", threads)
-
-
 def engine_at_hand(name: str, threads: int = 1) -> Engine:
     """The engine with a given name, for a fitted model.
 

@@ -16,7 +16,6 @@ from torch import Tensor
 from .._typing import Float, Index, Rows
 from ..errors import DeviceMemoryError
 from .base import Engine, NeighborLists
-from .choice import restored_torch_engine
 from .sorting import searches
 from .torch_graph import EDGE_BYTES, TorchGraph
 from .torch_search import as_rows, full_products, nearest
@@ -124,10 +123,6 @@ class TorchEngine(Engine):
             rows[own_rows, part] = other_rows[found]
             squared[own_rows, part] = distances
         return rows, squared
-
-    def __reduce__(self) -> Any:
-        """A model may be unpickled on a machine without PyTorch or without a GPU."""
-        return restored_torch_engine, (self.threads, self.device.type, str(self.dtype)[6:])
 
     def free(self) -> float:
         """The number of bytes that may still be used, or infinity on the CPU."""

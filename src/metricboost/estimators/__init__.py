@@ -1,4 +1,4 @@
-"""What users touch: parameters, validation and fitted attributes; no mathematics."""
+"""The scikit-learn estimators: parameters, validation and fitted attributes, but no mathematics."""
 
 from ._classifier import SDistClassifier
 from ._parameters import declared, parameter, parameter_of

@@ -17,9 +17,10 @@ from ._sdist import SDist
 class SDistClassifier(PredictingMixin, ClassifierMixin, SDist):  # type: ignore[misc]
     """Classification by nearest neighbours under a learned sparse non-linear metric.
 
-    All of :class:`SDist`, and a classifier on its embedding. What is not given is chosen on rows
-    out of fold: each row is classified by a metric that was learned without it. On the same
-    evidence the probabilities are calibrated and the thresholds between classes are set.
+    The classifier learns a metric as :class:`SDist` does, and classifies rows in the embedding of
+    the metric. Parameters that are "auto" are chosen by predictions out of fold: each row is
+    classified by a metric that was learned without the row. The same predictions calibrate the
+    probabilities and set the thresholds between the classes.
 
     Parameters
     ----------
@@ -28,26 +29,27 @@ class SDistClassifier(PredictingMixin, ClassifierMixin, SDist):  # type: ignore[
     Attributes
     ----------
     model_ : metricboost.model.Model
-        The fitted model, from which all other attributes are read. It holds a copy of the training
-        rows in the columns that it uses. If the metric is one column, the embedding of the rows
-        is that column.
+        The fitted model, from which all other attributes are read. The model contains a copy of
+        the training rows, with the columns that the model uses. If the metric uses a single
+        column, the embedding of the rows reveals the values of this column.
     metric_, classes_, class_count_, feature_importances_, stability_, start_share_, path_, \
     best_iter_, n_iter_, n_features_in_, feature_names_in_
         As in :class:`SDist`.
     readout_ : metricboost.model.readouts.Readout
-        The readout that was chosen, such as ``Margin(k=10)``.
+        The chosen readout, such as ``Margin(k=10)``.
     n_neighbors_predict_ : int
-        The number of nearest rows that predictions look at (for "kernel" and "mixture", the number
-        that :meth:`kneighbors` returns).
+        The number of neighbours that a prediction uses, and that :meth:`kneighbors` returns by
+        default. The readouts "kernel" and "mixture" use no neighbours; the number is then 10.
     oob_score_ : float
-        The share of the rows that were classified correctly by metrics that had not seen them,
-        weighted as the rows are. For every fold the variant and the readout are chosen with the
-        other folds (``python -m experiments.honesty noise`` measures the score on noise). With
-        ``n_averaged=1`` the metric has seen all rows, and the score is far too optimistic.
+        The weighted share of the rows that are classified correctly out of fold, that is, by a
+        metric that was learned without the row. The variant and the readout for the rows of a fold
+        are chosen with the rows of the other folds. With ``n_averaged=1`` the metric was learned
+        from all rows, and the score is far too optimistic.
     oob_gain_ : float
-        Standard errors by which the Brier score of the same predictions is better than that of
-        guessing with the class frequencies, row by row. Below 2 the model is no better than
-        guessing, and ``fit`` warns. NaN with ``n_averaged=1``.
+        The difference between the Brier score of the predictions out of fold and the Brier score
+        of predicting the class frequencies, in standard errors. Positive values are better than
+        the class frequencies. If the gain is below 2, the model is no better than guessing, and
+        ``fit`` warns. NaN with ``n_averaged=1``.
 
     Examples
     --------
@@ -64,12 +66,12 @@ class SDistClassifier(PredictingMixin, ClassifierMixin, SDist):  # type: ignore[
         '{"auto", "margin", "hull", "knn", "kernel", "mixture"}',
         [StrOptions({"auto", *READOUTS})],
         """
-        The readout: how classes are read off the distance. "margin" compares the mean squared
-        distances to the nearest rows of each class (the paper's f). "hull" compares the distances
-        to the flats through these rows. "knn" counts the classes of the nearest rows. "kernel" is
-        a support vector machine under the kernel of the distance. "mixture" has a Gaussian mixture
-        for each class in the leading directions of the embedding. "auto" takes the better of
-        "margin" and "hull".
+        The readout, which turns distances into evidence for the classes. "margin" compares the
+        mean squared distances to the nearest rows of each class (the paper's f). "hull" compares
+        the distances to the flats through these rows. "knn" counts the classes of the nearest rows.
+        "kernel" is a support vector machine with the Gaussian kernel of the distance. "mixture"
+        fits a Gaussian mixture to each class in the leading directions of the embedding. "auto"
+        chooses "margin" or "hull" by predictions out of fold.
         """,
     )
     n_neighbors_predict: int | str = parameter(
@@ -77,8 +79,10 @@ class SDistClassifier(PredictingMixin, ClassifierMixin, SDist):  # type: ignore[
         'int or "auto"',
         [StrOptions({"auto"}), positive_integer()],
         """
-        How many nearest rows a prediction looks at: rows of each class, or rows of any class for
-        "knn". "auto" chooses from 3, 5, 10 and 20 (from 10 and 20 for "hull").
+        The number of neighbours that a prediction uses. "margin" and "hull" use this number of
+        nearest rows of each class, "knn" uses this number of nearest rows of all classes together,
+        and "kernel" and "mixture" ignore the parameter. "auto" chooses 3, 5, 10 or 20 (for "hull"
+        10 or 20) by predictions out of fold.
         """,
     )
 

@@ -1,4 +1,4 @@
-"""What every fitted estimator does with the metric of its model: embeddings and distances."""
+"""``EmbeddingMixin``: embeddings and distances under the metric of a fitted estimator."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import TransformerMixin
 
 from .._typing import Data, Float
 from ..engines import Engine
@@ -15,16 +16,16 @@ from ..model import Blend, Model, SparseMetric
 
 
 class ModelHolder:
-    """What the mixins need of an estimator."""
+    """The methods of an estimator that the mixins call."""
 
     if TYPE_CHECKING:
         n_features_in_: int
 
         def _ready(self) -> Model | Blend:
-            """The fitted model; an error if there is none."""
+            """The fitted model. Raises an error if the estimator is not fitted."""
 
         def _checked(self, X: Any) -> Data:
-            """Rows for the fitted model, checked."""
+            """X as a table that the fitted model accepts."""
 
         def _engine(self) -> Engine:
             """The engine that searches for neighbours."""
@@ -33,11 +34,11 @@ class ModelHolder:
             """The embedding of rows."""
 
         def _parameters_of_best(self) -> dict[str, Any]:
-            """The parameters of the fit whose metric explains."""
+            """The parameters of the estimator that learned ``metric_``."""
 
 
-class EmbeddingMixin(ModelHolder):
-    """Embeddings under the metric of the fitted model; of a search, of its best model."""
+class EmbeddingMixin(ModelHolder, TransformerMixin):  # type: ignore[misc]
+    """Embeddings under the metric of the fitted model (for a search, of its best model)."""
 
     @property
     def metric_(self) -> SparseMetric:
@@ -56,7 +57,7 @@ class EmbeddingMixin(ModelHolder):
         return self.metric_.rank
 
     def transform(self, X: Any) -> Float:
-        """Embed rows: Euclidean distances between the results are distances under the metric.
+        """Embed rows. Euclidean distances between embedded rows are distances under the metric.
 
         Parameters
         ----------
@@ -69,16 +70,16 @@ class EmbeddingMixin(ModelHolder):
         return self._embedded(X)
 
     def _embedded(self, X: Any) -> Float:
-        """The embedding as an array, whatever ``set_output`` says."""
+        """The embedding as an array. Unlike ``transform``, it does not depend on ``set_output``."""
         return self._ready().best.embed(self._checked(X))
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
-        """Names of the columns of ``transform``: "sdist0", "sdist1", ...
+        """The names of the columns of ``transform``: "sdist0", "sdist1", ...
 
         Parameters
         ----------
         input_features : object
-            Not used; scikit-learn passes it.
+            Not used. The parameter exists because scikit-learn passes it.
 
         Returns
         -------
@@ -99,14 +100,18 @@ class EmbeddingMixin(ModelHolder):
         """
         a, b = self._embedded(X), self._embedded(Y)
         if len(a) != len(b):
-            raise ValueError(f"X has {len(a)} rows and Y has {len(b)}: pairs need as many of each.")
+            raise ValueError(
+                f"X has {len(a)} rows, but Y has {len(b)} rows. pair_distance compares row i of X "
+                "with row i of Y: pass tables with the same number of rows."
+            )
         result: Float = np.linalg.norm(a - b, axis=1)
         return result
 
     def get_metric(self) -> Callable[[npt.ArrayLike, npt.ArrayLike], float]:
-        """A function of two rows, for ``metric=`` of scikit-learn's neighbours.
+        """The distance as a function of two rows.
 
-        Embedding all rows with ``transform`` once is much faster.
+        The function can be passed as ``metric`` to the nearest neighbours of scikit-learn. It is
+        much faster to embed all rows once with ``transform`` and to use Euclidean distances.
         """
         return partial(_distance, self.metric_)
 

@@ -1,7 +1,8 @@
-"""Parameters of estimators: each is declared once, with its default, constraint and documentation.
+"""Declarations of the parameters of estimators.
 
-A parameter is a field of the class. ``declared`` makes ``__init__``, the constraints that
-scikit-learn checks and the section "Parameters" of the docstring from the fields.
+Each parameter is declared once, as a field of the class, with its default, its constraint and its
+documentation. The decorator ``declared`` generates ``__init__``, the constraints that scikit-learn
+checks, and the section "Parameters" of the docstring from the fields.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from ..engines import is_engine
 
 Estimator = TypeVar("Estimator", bound=type)
 
-#: Where the parameters stand in the docstring of a class.
+#: In the docstring of a class, this text is replaced by the documentation of the parameters.
 PLACE = "{parameters}"
 
 
@@ -31,20 +32,22 @@ def parameter(
     of_a_fit: bool = False,
     of_the_machine: bool = False,
 ) -> Any:
-    """A field of an estimator.
+    """Declare a parameter of an estimator.
 
     Parameters
     ----------
     default : object
     kind : str
-        Its type, as numpydoc wants it, without the default.
+        The type, in the notation of numpydoc, without the default.
     constraint : list
         As in ``_parameter_constraints`` of scikit-learn.
     documentation : str
     of_a_fit : bool
-        Whether fits depend on the parameter, so that a search over it needs other fits.
+        Whether the fits depend on the parameter. A search over such a parameter needs separate fits
+        for each value.
     of_the_machine : bool
-        Whether the parameter belongs to the machine and not to the model. Model files leave it out.
+        Whether the parameter describes the machine and not the model. Model files do not contain
+        such parameters.
     """
     return field(
         default=default,
@@ -59,7 +62,7 @@ def parameter(
 
 
 def parameter_of(cls: Any, name: str, documentation: str | None = None) -> Any:
-    """A field of an estimator that is a parameter of another one too.
+    """Declare a parameter that another estimator has declared already.
 
     Parameters
     ----------
@@ -67,7 +70,7 @@ def parameter_of(cls: Any, name: str, documentation: str | None = None) -> Any:
         The estimator that declares the parameter.
     name : str
     documentation : str, optional
-        What the documentation says instead.
+        Replaces the documentation of the other estimator.
     """
     one = next(one for one in fields(cls) if one.name == name)
     metadata = dict(one.metadata)
@@ -78,7 +81,7 @@ def parameter_of(cls: Any, name: str, documentation: str | None = None) -> Any:
 
 @dataclass_transform(field_specifiers=(parameter, parameter_of))
 def declared(cls: Estimator) -> Estimator:
-    """Make ``__init__``, constraints and documentation from the fields of a class."""
+    """Generate ``__init__``, the constraints and the documentation from the fields of a class."""
     made: Any = dataclass(eq=False, repr=False)(cls)
     made._parameter_constraints = {one.name: one.metadata["constraint"] for one in fields(made)}
     listed = "\n".join(_documented(one) for one in fields(made))
@@ -93,7 +96,7 @@ def _documented(one: Any) -> str:
 
 
 def names_of(cls: Any, **flags: bool) -> tuple[str, ...]:
-    """The parameters of a class with given flags, such as ``of_a_fit=True``."""
+    """The names of the parameters of a class that have given flags, such as ``of_a_fit=True``."""
     return tuple(
         one.name
         for one in fields(cls)
@@ -106,12 +109,12 @@ def positive_integer() -> Interval:
 
 
 def share() -> Interval:
-    """A number above 0, and at most 1."""
+    """A number larger than 0 and at most 1."""
     return Interval(Real, 0, 1, closed="right")
 
 
 class EngineName(StrOptions):  # type: ignore[misc]
-    """What ``engine`` may be: a name, or "torch:" and a device."""
+    """The values of ``engine``: a name, or "torch:" followed by a device."""
 
     def __init__(self) -> None:
         super().__init__({"auto", "native", "numpy", "torch"})

@@ -1,4 +1,4 @@
-"""What every fitted classifier does with its model: predictions, explanations and a page."""
+"""``PredictingMixin``: predictions, explanations and the report of a fitted classifier."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from ._embedding import ModelHolder
 
 
 class PredictingMixin(ModelHolder):
-    """Predictions and explanations by a fitted model."""
+    """Predictions, explanations and a report from the model of a fitted classifier."""
 
     def decision_function(self, X: Any) -> Float:
-        """Calibrated log odds: of ``classes_[1]`` if there are two classes, else of each class.
+        """Calibrated log odds of the classes.
 
-        With two classes the second one is predicted where the log odds are positive. With more
-        classes the one with the largest log odds is predicted.
+        With two classes the result has one number per row, the log odds of ``classes_[1]`` against
+        ``classes_[0]``; ``classes_[1]`` is predicted if the number is positive. With more classes
+        the result has one number per row and class; the class with the largest number is predicted.
 
         Parameters
         ----------
@@ -49,9 +50,10 @@ class PredictingMixin(ModelHolder):
         return self._ready().predicted(self._checked(X), self._engine())
 
     def predict_proba(self, X: Any) -> Float:
-        """Class probabilities, calibrated on rows out of fold.
+        """The probabilities of the classes, calibrated with predictions out of fold.
 
-        With ``class_weight`` or ``sample_weight`` they are those of the weighted population.
+        With ``class_weight`` or ``sample_weight`` the probabilities refer to a population in which
+        the rows have these weights.
 
         Parameters
         ----------
@@ -64,7 +66,7 @@ class PredictingMixin(ModelHolder):
         return self._ready().probabilities(self._checked(X), self._engine())
 
     def predict_log_proba(self, X: Any) -> Float:
-        """Logarithms of ``predict_proba``.
+        """The logarithms of ``predict_proba``.
 
         Parameters
         ----------
@@ -83,7 +85,7 @@ class PredictingMixin(ModelHolder):
         return self._ready().best.the_reading.readout.n_neighbors
 
     def staged_predict(self, X: Any) -> Iterator[npt.NDArray[Any]]:
-        """The predictions after each accepted step of the fits, before pruning.
+        """The predictions after each accepted step of the fits, without pruning.
 
         Parameters
         ----------
@@ -100,26 +102,30 @@ class PredictingMixin(ModelHolder):
     def kneighbors(
         self, X: Any, n_neighbors: int | None = None, return_distance: bool = True
     ) -> tuple[Float, npt.NDArray[np.int32]] | npt.NDArray[np.int32]:
-        """The nearest training rows of every row under the metric.
+        """The nearest training rows of each row, under the metric.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
         n_neighbors : int, default=None
-            How many; ``n_neighbors_predict_`` by default.
+            The number of neighbours; ``n_neighbors_predict_`` by default.
         return_distance : bool, default=True
+            Whether the distances are returned too.
 
         Returns
         -------
         distances : ndarray of shape (n_samples, n_neighbors), if ``return_distance``
         rows : ndarray of shape (n_samples, n_neighbors)
-            Row numbers of the training data as it was given to ``fit``.
+            The row numbers of the neighbours in the table that was given to ``fit``.
         """
         model = self._ready().best
         rows = model.rows
         k = self.n_neighbors_predict_ if n_neighbors is None else n_neighbors
         if not isinstance(k, Integral) or not 1 <= k <= len(rows):
-            raise ValueError(f"n_neighbors={k} must be an integer from 1 to {len(rows)}, the rows.")
+            raise ValueError(
+                f"n_neighbors={k}, but the model has {len(rows)} training rows: n_neighbors must "
+                f"be an integer from 1 to {len(rows)}."
+            )
         near, squared = model.nearest(self._embedded(X), int(k), self._engine())
         numbers: Index = rows.numbers[near]
         found = numbers.astype(np.int32)
@@ -128,14 +134,14 @@ class PredictingMixin(ModelHolder):
     def explain(
         self, X: Any = None, n_neighbors: int = 3
     ) -> ModelExplanation | list[RowExplanation]:
-        """What was learned or, for given rows, why they are classified as they are.
+        """Explain the model, or the predictions for given rows.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), optional
-            Rows to explain; None explains the model.
+            The rows whose predictions are explained. With None the model is explained.
         n_neighbors : int, default=3
-            Neighbours of each class in the explanation of a row.
+            The number of neighbours of each class in the explanation of a row.
 
         Returns
         -------
@@ -148,20 +154,22 @@ class PredictingMixin(ModelHolder):
         return explain_rows(model, self._checked(X), n_neighbors, self._engine())
 
     def report(self, X: Any = None, y: Any = None, title: str | None = None) -> Report:
-        """A self-contained page about the model and how well it classifies some rows.
+        """A self-contained HTML page about the model and its predictions for some rows.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), optional
-            Rows to show. Best are rows that the model has not seen.
+            Rows for the page. Rows that were not used in ``fit`` show how well the model
+            generalises. Without X the page describes only the model.
         y : array-like of shape (n_samples,), optional
             The classes of the rows.
         title : str, optional
+            The title of the page.
 
         Returns
         -------
         metricboost.report.Report
-            With ``html``, ``save`` and ``open``. A notebook shows it.
+            The page, with ``html``, ``save`` and ``open``. A notebook displays the page.
         """
         return make_report(
             self._ready(),

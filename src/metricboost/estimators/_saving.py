@@ -1,4 +1,4 @@
-"""Estimators in model files."""
+"""Saving estimators to model files, and restoring them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Estimator = TypeVar("Estimator", bound=BaseEstimator)
 
 
 class SavingMixin(ModelHolder):
-    """Writes the fitted model to a file."""
+    """The method ``save`` of estimators."""
 
     def save(self, path: str | os.PathLike[str], rows: bool = True) -> None:
         """Write the fitted model to a file, which :func:`metricboost.load` reads.
@@ -26,12 +26,12 @@ class SavingMixin(ModelHolder):
         Parameters
         ----------
         path : str or path
-            Usually with the ending ``.mbz``. A file of that name is replaced when the new one is
-            complete.
+            The name of the file, usually with the suffix ``.mbz``. An existing file is replaced
+            when the new file is complete.
         rows : bool, default=True
-            Whether the file holds the training rows of a classifier, in the columns that the model
-            uses. Without them no row of the table leaves the machine. The model can then embed
-            rows and explain what was learned, but it cannot classify.
+            Whether the file contains the training rows of a classifier, with the columns that the
+            model uses. A file without training rows contains no row of the table; its model can
+            embed rows and explain the metric, but cannot classify.
         """
         write(self.saved(rows), path)
 
@@ -59,15 +59,15 @@ class SavingMixin(ModelHolder):
         )
 
     def _saved_attributes(self) -> dict[str, Any]:
-        """What a file holds besides the parameters and the model."""
+        """The content of the file apart from the parameters and the model."""
         return {}
 
 
 def parameters_of_the_model(estimator: Any) -> dict[str, Any]:
-    """The parameters that a model file keeps.
+    """The parameters of an estimator that a model file contains.
 
-    Parameters that belong to the machine are left out, and those that are None by default and have
-    not been given.
+    Parameters that describe the machine are left out, and so are parameters whose value and default
+    are both None.
     """
     kind = type(estimator)
     given, defaults = estimator.get_params(deep=False), kind().get_params(deep=False)
@@ -78,7 +78,9 @@ def parameters_of_the_model(estimator: Any) -> dict[str, Any]:
 
 
 def estimator_of(cls: type[Estimator], parameters: Mapping[str, Any]) -> Estimator:
-    """An unfitted estimator with the parameters of a model file, which are checked as in ``fit``.
+    """An unfitted estimator with the parameters of a model file.
+
+    The parameters are checked in the same way as in ``fit``.
 
     Parameters
     ----------
@@ -87,17 +89,22 @@ def estimator_of(cls: type[Estimator], parameters: Mapping[str, Any]) -> Estimat
     """
     unknown = sorted(set(parameters) - set(names_of(cls, of_the_machine=False)))
     if unknown:
-        raise ModelFileError(f"{unknown[0]!r} is not a parameter of {cls.__name__}.")
+        raise ModelFileError(
+            f"The model file has the parameter {unknown[0]!r}, which {cls.__name__} does not have. "
+            "The file is damaged, or was saved by a newer version of metricboost."
+        )
     try:
         made: Any = cls(**parameters)
         made._validate_params()
     except (TypeError, ValueError) as error:
-        raise ModelFileError(f"The parameters of {cls.__name__} are wrong: {error}") from error
+        raise ModelFileError(
+            f"The model file has an invalid parameter of {cls.__name__}: {error}"
+        ) from error
     return cast(Estimator, made)
 
 
 def restore_features(estimator: Any, saved: Saved) -> None:
-    """Set the number and the names of the columns as they were saved."""
+    """Set the number and the names of the columns to the saved values."""
     estimator.n_features_in_ = saved.n_features
     if saved.feature_names is not None:
         estimator.feature_names_in_ = np.array(saved.feature_names, dtype=object)

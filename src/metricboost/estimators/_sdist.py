@@ -9,7 +9,7 @@ from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
+from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils import ClassifierTags, check_random_state
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -37,12 +37,12 @@ from ._warnings import warn_about_fit
 
 @dataclass(frozen=True)
 class Given:
-    """What was given to ``fit``, checked.
+    """The checked arguments of ``fit``.
 
     Attributes
     ----------
     source : Source
-        The rows that have a weight.
+        The rows whose weight is not 0.
     classes : ndarray
     y : ndarray or None
         The labels of all rows; None if they are not in memory.
@@ -54,13 +54,15 @@ class Given:
 
 
 @declared
-class SDist(SavingMixin, EmbeddingMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class SDist(SavingMixin, EmbeddingMixin, BaseEstimator):  # type: ignore[misc]
     """Sparse non-linear distance metric learning by boosting (Ma & Zheng's sDist).
 
-    Learns a sparse, low-rank, positive semi-definite metric on the columns and on products of
-    columns, which are grown as they prove useful, so that rows are close to their nearest
-    neighbours of the same class and far from those of the other classes. As a transformer it embeds
-    rows so that Euclidean distances are distances under the metric.
+    ``SDist`` learns a sparse, low-rank, positive semi-definite metric on the columns and on
+    products of columns. Under the metric, rows are close to their nearest neighbours of the same
+    class and far from their nearest neighbours of the other classes. A product of columns becomes
+    a candidate after a step has selected its factors, or if the screening of pairs has found it.
+    ``transform`` embeds rows, so that Euclidean distances between embedded rows are distances
+    under the metric.
 
     Parameters
     ----------
@@ -75,30 +77,32 @@ class SDist(SavingMixin, EmbeddingMixin, TransformerMixin, BaseEstimator):  # ty
     classes_ : ndarray of shape (n_classes,)
         The class labels.
     class_count_ : ndarray of shape (n_classes,)
-        How many training rows each class has.
+        The number of training rows of each class.
     feature_importances_ : ndarray of shape (n_features,)
-        Share of every column in the metric; sums to 1, zero for what is unused.
+        The share of each column in the metric. The shares sum to 1. A column that the metric does
+        not use has the share 0.
     stability_ : ndarray of shape (n_features,)
-        Share of the fits that used every column; terms have theirs in ``metric_.terms``.
+        The share of the fits that used each column. The stability of terms is in
+        ``metric_.terms``.
     start_share_ : float
-        Share of the plain distance in ``metric_``.
+        The share of the plain distance in ``metric_``.
     path_ : structured ndarray
-        One row per accepted step:
-        ``fit, attempt, weight, loss, complexity, rank, terms, refreshed``.
+        One row per accepted step, with the fields ``fit``, ``attempt``, ``weight``, ``loss``,
+        ``complexity``, ``rank``, ``terms`` and ``refreshed``.
     best_iter_ : int
-        Accepted steps in ``metric_``, over all fits.
+        The number of accepted steps in ``metric_``, summed over the fits.
     n_iter_ : int
-        Attempts made, over all fits.
+        The number of attempted steps, summed over the fits.
     n_features_in_ : int
-        Number of columns seen in ``fit``.
+        The number of columns of X in ``fit``.
     feature_names_in_ : ndarray of str
-        Names of the columns, where X had names.
+        The names of the columns. The attribute exists only if X had column names.
 
     Notes
     -----
-    ``warm_start`` is not offered: bags and panels are drawn from the attempt's number, so a longer
-    fit simply repeats and continues a shorter one, and ``init=model.metric_`` continues from a
-    metric on other data.
+    There is no parameter ``warm_start``. The bag and the panel of an attempt depend only on the
+    seed and the number of the attempt, so a fit with a larger ``max_iter`` repeats the shorter fit
+    and continues it. Use ``init=model.metric_`` to continue from a metric on other data.
 
     References
     ----------
@@ -121,7 +125,8 @@ class SDist(SavingMixin, EmbeddingMixin, TransformerMixin, BaseEstimator):  # ty
         "int",
         [positive_integer()],
         """
-        Attempted boosting steps. A fit ends earlier once 30 attempts in a row were rejected.
+        The number of boosting steps that each fit attempts. A fit ends earlier if 30 attempts in a
+        row are rejected.
         """,
         of_a_fit=True,
     )
@@ -130,7 +135,9 @@ class SDist(SavingMixin, EmbeddingMixin, TransformerMixin, BaseEstimator):  # ty
         "int",
         [positive_integer()],
         """
-        Neighbours of each class that define a row's margin while learning.
+        The number of neighbours that define the margin of a row during learning: this number of
+        nearest rows of its own class, and this number of nearest rows of the other classes (see
+        ``multiclass``).
         """,
         of_a_fit=True,
     )
@@ -139,9 +146,10 @@ class SDist(SavingMixin, EmbeddingMixin, TransformerMixin, BaseEstimator):  # ty
         "int or float",
         [positive_integer(), share()],
         """
-        The most terms a step may combine (the paper's kappa), or their share of the candidates a
-        step sees (its rho, a float in (0, 1]). With ``oob_gate`` a step keeps as many of them
-        as the rows out of the bag support.
+        The largest number of terms that a step combines. An int is the number itself (the paper's
+        kappa). A float in (0, 1] is a share of the candidates in the panel of the step (the
+        paper's rho). With ``oob_gate``, a step keeps only as many of these terms as the rows
+        outside its bag support.
         """,
         of_a_fit=True,
     )
@@ -150,7 +158,7 @@ class SDist(SavingMixin, EmbeddingMixin, TransformerMixin, BaseEstimator):  # ty
         "float",
         [share()],
         """
-        Shrinkage of every step (nu).
+        The factor by which the weight of every step is multiplied (the paper's nu).
         """,
         of_a_fit=True,
     )
@@ -159,7 +167,8 @@ class SDist(SavingMixin, EmbeddingMixin, TransformerMixin, BaseEstimator):  # ty
         "float",
         [share()],
         """
-        Share of the rows a step learns from (eta), drawn without replacement.
+        The share of the rows in the bag of a step, from which the step learns (the paper's eta).
+        The rows are drawn without replacement.
         """,
         of_a_fit=True,
     )
@@ -168,9 +177,11 @@ class SDist(SavingMixin, EmbeddingMixin, TransformerMixin, BaseEstimator):  # ty
         '"auto", None, "sqrt", int or float',
         [None, StrOptions({"auto", "sqrt"}), positive_integer(), share()],
         """
-        How many candidate terms a step sees, drawn at random; None for all of them. "auto" sees
-        all, but makes no more products once there are 4096 candidates, or twice as many as columns
-        where that is more.
+        The size of the panel: the candidate terms that are drawn at random for each step. An int
+        is the number of candidates, a float in (0, 1] is their share, and "sqrt" is the square
+        root of their number. None uses all candidates in every step. "auto" also uses all
+        candidates, but stops adding products once there are 4096 candidates, or twice as many
+        candidates as columns if this number is larger.
         """,
         of_a_fit=True,
     )
@@ -179,7 +190,7 @@ class SDist(SavingMixin, EmbeddingMixin, TransformerMixin, BaseEstimator):  # ty
         "int",
         [Interval(Integral, 1, 1000, closed="both")],
         """
-        The highest degree of a product of columns, 1000 at most; 1 learns a linear metric.
+        The highest degree of a product of columns. With 1 the metric is linear in the columns.
         """,
         of_a_fit=True,
     )
@@ -188,8 +199,8 @@ class SDist(SavingMixin, EmbeddingMixin, TransformerMixin, BaseEstimator):  # ty
         "int or None",
         [None, positive_integer()],
         """
-        Accepted steps between two searches for neighbours under the learned metric; None keeps
-        the first neighbours.
+        The number of accepted steps after which the neighbours are searched for again, under the
+        metric learned so far. None keeps the neighbours under the start metric.
         """,
         of_a_fit=True,
     )
@@ -198,8 +209,10 @@ class SDist(SavingMixin, EmbeddingMixin, TransformerMixin, BaseEstimator):  # ty
         "float",
         [Interval(Real, 0, None, closed="left")],
         """
-        The paper's lambda_C, on the summed loss: stops where loss + penalty * complexity is
-        smallest. 0 keeps every accepted step.
+        The paper's lambda_C. Each fit is cut at the accepted step with the smallest value of
+        ``loss + complexity_penalty * complexity``, where ``loss`` is summed over the rows. If the
+        neighbours were searched for again, only the steps just after such a search are compared,
+        because the loss jumps there. With 0 every accepted step is kept.
         """,
     )
     oob_gate: float | None = parameter(
@@ -207,8 +220,9 @@ class SDist(SavingMixin, EmbeddingMixin, TransformerMixin, BaseEstimator):  # ty
         "float or None",
         [None, Interval(Real, None, None, closed="neither")],
         """
-        A step must gain on the rows out of its bag by this many standard errors. None accepts
-        every step that gains on its bag, as the paper does. Has no effect with ``subsample=1``.
+        A step is accepted only if its gain on the rows outside its bag is larger than this number
+        of standard errors. None accepts every step that has a gain on its bag, as in the paper.
+        The parameter has no effect with ``subsample=1``, because no row is outside the bag.
         """,
         of_a_fit=True,
     )
@@ -217,11 +231,13 @@ class SDist(SavingMixin, EmbeddingMixin, TransformerMixin, BaseEstimator):  # ty
         '"auto" or int',
         [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
         """
-        How many products of two columns (or squares) whose mean differs between the classes
-        become candidates before the first step. "auto" keeps those that stand out from the
-        noise, as many at most as there are columns, and on a table where all pairs would take too
-        long (rows * columns^2 > 1.6e11) looks among the columns that differ most only, with a
-        warning. 0 is off, as is ``max_degree=1``.
+        The largest number of pairs (products of two columns, and squares) that the screening adds
+        to the candidates before the first step. A pair is added only if the difference of its
+        means between the classes is larger than is to be expected from noise. An int screens all
+        pairs and adds at most this number; 0 turns the screening off. "auto" adds at most as many
+        pairs as there are columns. If ``rows * columns^2`` is larger than 1.6e11, "auto" screens
+        only pairs of the columns that differ most between the classes, and ``fit`` warns. There is
+        no screening with ``max_degree=1``.
         """,
         of_a_fit=True,
     )
@@ -230,10 +246,12 @@ class SDist(SavingMixin, EmbeddingMixin, TransformerMixin, BaseEstimator):  # ty
         '"auto", int or None',
         [None, StrOptions({"auto"}), positive_integer()],
         """
-        Which variables stay at the end: "auto" drops those that do not recur, in all or in most of
-        the ``n_averaged`` fits, as long as rows out of fold are classified as well (with
-        ``n_averaged=1``: those that only one accepted step used); an int keeps that many with
-        the largest importance, None keeps all.
+        Which variables stay in the metric. None keeps all variables. An int keeps this number of
+        variables with the largest importance. "auto" prunes each of the ``n_averaged`` fits to as
+        many variables as occur in all fits, in at least half of the fits, or in any fit. The
+        smallest metric whose predictions for rows out of fold are not clearly worse is chosen.
+        With ``n_averaged=1``, "auto" drops the variables that only one accepted step used, unless
+        the leave-one-out error on the training rows becomes clearly larger.
         """,
     )
     init: Any = parameter(
@@ -241,7 +259,11 @@ class SDist(SavingMixin, EmbeddingMixin, TransformerMixin, BaseEstimator):  # ty
         '"zero", "identity", SparseMetric or array of shape (n_features, n_features)',
         [StrOptions({"zero", "identity"}), "array-like", Hidden(SparseMetric)],
         """
-        The metric to start from. A matrix refers to the standardised columns.
+        The metric from which boosting starts. "zero" is the zero metric; the first neighbours are
+        then those under the Euclidean distance between the scaled columns. "identity" is this
+        Euclidean distance. A matrix is a positive semi-definite metric over the scaled columns. A
+        ``SparseMetric``, such as ``metric_`` of another model, brings its own constants for the
+        columns that it uses, and its own ``clip``.
         """,
         of_a_fit=True,
     )
@@ -250,7 +272,9 @@ class SDist(SavingMixin, EmbeddingMixin, TransformerMixin, BaseEstimator):  # ty
         "bool",
         ["boolean"],
         """
-        Centre and scale the columns inside; the constants are kept in the metric.
+        Whether the columns are centred and scaled to a standard deviation of 1. The metric keeps
+        the constants, so tables for prediction are not scaled by the user. False uses the columns
+        as they are.
         """,
         of_a_fit=True,
     )
@@ -259,7 +283,9 @@ class SDist(SavingMixin, EmbeddingMixin, TransformerMixin, BaseEstimator):  # ty
         'dict, "balanced" or None',
         [dict, StrOptions({"balanced"}), None],
         """
-        Weights of the classes in the loss.
+        Factors for the weights of the rows of each class. A dict has a factor for each class.
+        "balanced" uses factors that are inversely proportional to the number of rows of the class.
+        With None every class has the factor 1.
         """,
     )
     missing: str = parameter(
@@ -267,9 +293,10 @@ class SDist(SavingMixin, EmbeddingMixin, TransformerMixin, BaseEstimator):  # ty
         '{"error", "impute"}',
         [StrOptions({"error", "impute"})],
         """
-        "impute" fills missing values with the column's median. Where the share of missing values
-        differs between the classes, the fact that a value was missing can enter as a column of
-        its own, named ``missing(...)``. Both are kept in the metric.
+        How missing values are treated. "error" raises an error. "impute" replaces a missing value
+        by the median of its column. If the share of missing values of a column differs
+        significantly between the classes, an indicator column named ``missing(...)``, which is 1
+        where a value was missing, is added. The metric keeps the medians and the indicators.
         """,
     )
     clip: float | None = parameter(
@@ -277,8 +304,9 @@ class SDist(SavingMixin, EmbeddingMixin, TransformerMixin, BaseEstimator):  # ty
         "float or None",
         [None, Interval(Real, 0, None, closed="neither")],
         """
-        Standardised columns end at this many deviations, so that a few values far out do not own a
-        column and its products; None is off, as is ``standardize=False``.
+        Scaled values beyond this number of standard deviations are set to this number, so that a
+        few outliers do not dominate a column and its products. None does not clip. Values are not
+        clipped with ``standardize=False`` either.
         """,
         of_a_fit=True,
     )
@@ -287,10 +315,11 @@ class SDist(SavingMixin, EmbeddingMixin, TransformerMixin, BaseEstimator):  # ty
         "int",
         [positive_integer()],
         """
-        Fits that are averaged into the metric, each without one fold of the rows. They also tell
-        how stable a term is, and every row is classified once by a metric that has not seen it,
-        on which the choices here and in :class:`SDistClassifier` rest. 1 learns once, from all
-        rows.
+        The number of fits whose metrics are averaged. Each fit leaves out one fold of the rows.
+        Every row can therefore be classified once by a metric that was learned without the row;
+        parameters that are "auto" are chosen by these predictions out of fold. The fits also
+        measure the stability of each term. A class with fewer rows than ``n_averaged`` limits the
+        number of fits. With 1 a single fit learns from all rows.
         """,
     )
     start_share: float | str = parameter(
@@ -298,9 +327,10 @@ class SDist(SavingMixin, EmbeddingMixin, TransformerMixin, BaseEstimator):  # ty
         '"auto" or float',
         [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],
         """
-        Share of the plain distance on all standardised columns in the metric: where every column
-        matters a little, a sparse metric alone does harm. "auto" chooses from 0, 0.5, 0.8 and 1 on
-        rows out of fold (0 where ``n_averaged=1`` or ``prune`` is a number).
+        The share of the plain distance in the metric. The plain distance gives the same weight to
+        all scaled columns. If every column matters a little, a sparse metric alone predicts worse.
+        "auto" chooses 0, 0.5, 0.8 or 1 by predictions out of fold; with ``n_averaged=1``, or if
+        ``prune`` is an int, "auto" is 0.
         """,
     )
     multiclass: str = parameter(
@@ -308,11 +338,11 @@ class SDist(SavingMixin, EmbeddingMixin, TransformerMixin, BaseEstimator):  # ty
         '{"common", "coded"}',
         [StrOptions({"common", "coded"})],
         """
-        What a row is to be far from where there are more than two classes: its nearest
-        neighbours among the rows of all other classes together ("common"), or as many of each other
-        class, all with equal weight ("coded", the paper's coded loss). Either way one metric is
-        learned: a metric for each pair of classes is not offered, because one distance is what
-        can be read.
+        With more than two classes, the neighbours from which a row should be far. With "common"
+        they are the ``n_neighbors`` nearest rows of all other classes together. With "coded" (the
+        paper's coded loss) they are the ``n_neighbors`` nearest rows of each other class, and all
+        classes have the same weight. Both learn one metric. Separate metrics for pairs of classes
+        are not offered, because a single distance can be interpreted more easily.
         """,
         of_a_fit=True,
     )
@@ -321,12 +351,14 @@ class SDist(SavingMixin, EmbeddingMixin, TransformerMixin, BaseEstimator):  # ty
         '"auto", int or None',
         [None, StrOptions({"auto"}), positive_integer()],
         """
-        The most rows that each of the averaged fits learns from, a sample of its own. "auto" is
-        10,000, or fewer if the sample would have more than 100 million numbers, or more if there
-        are so many classes that each would have fewer than 50 rows. Column constants, medians for
-        missing values and the screening of pairs use all rows. The classes are sampled in
-        proportion, but a rare class keeps its rows, with weights that put the proportions right.
-        None learns from every row.
+        The largest number of rows that a fit learns from. If a fold keeps more rows, its fit
+        learns from a sample of them. None learns from every row. "auto" is 10,000 rows, with three
+        exceptions: fewer rows if the sample would have more than 100 million numbers; more rows if
+        some class would otherwise have fewer than 50 rows in the sample; and with the engine
+        "torch" on a GPU as many rows as the free memory of the GPU holds, if this number is larger.
+        Column constants, the medians for missing values and the screening of pairs still use all
+        rows. The sample contains at least 50 rows of every class, or all rows of a smaller class.
+        Weights restore the proportions of the classes.
         """,
     )
     max_references: int | str | None = parameter(
@@ -334,9 +366,10 @@ class SDist(SavingMixin, EmbeddingMixin, TransformerMixin, BaseEstimator):  # ty
         '"auto", int or None',
         [None, StrOptions({"auto"}), positive_integer()],
         """
-        The most training rows among which predictions, and the choices out of fold, search for
-        neighbours. "auto" is 50,000, or fewer if they would have more than 200 million numbers.
-        None searches among all rows.
+        The largest number of training rows among which predictions, including predictions out of
+        fold, search for neighbours. None searches among all rows. "auto" is 50,000 rows, with two
+        exceptions: fewer rows if these rows would have more than 200 million numbers, and more
+        rows if some class would otherwise have fewer than 50 rows.
         """,
     )
     engine: str = parameter(
@@ -344,9 +377,10 @@ class SDist(SavingMixin, EmbeddingMixin, TransformerMixin, BaseEstimator):  # ty
         '{"auto", "native", "numpy", "torch", "torch:cpu", "torch:cuda", "torch:cuda:1", ...}',
         [EngineName()],
         """
-        What computes: "auto" takes the C++ kernels if they were built. "torch" needs PyTorch
-        (``pip install "metricboost[gpu]"``) and takes a GPU, in float32, if there is one; a
-        device can be named after a colon.
+        The implementation of the computations. "native" is the C++ kernels and "numpy" is NumPy.
+        "auto" uses the C++ kernels if they were built, and NumPy otherwise. "torch" needs PyTorch
+        (``pip install "metricboost[gpu]"``) and computes on a GPU, in float32, if one is
+        available. A colon and a name, as in "torch:cuda:1", select a device.
         """,
         of_the_machine=True,
     )
@@ -355,7 +389,8 @@ class SDist(SavingMixin, EmbeddingMixin, TransformerMixin, BaseEstimator):  # ty
         "int, RandomState instance or None",
         ["random_state"],
         """
-        Seed of the bags and panels.
+        The seed of the folds, bags, panels and samples of rows. With None every fit has another
+        seed.
         """,
     )
     n_jobs: int | None = parameter(
@@ -363,11 +398,11 @@ class SDist(SavingMixin, EmbeddingMixin, TransformerMixin, BaseEstimator):  # ty
         "int or None",
         [None, positive_integer(), Interval(Integral, None, -1, closed="right")],
         """
-        Processes for the averaged fits and the choices that follow; for tables of more than 16
-        million numbers, and for one fit, threads inside a fit. -1 means all cores. None means one
-        process, and as many threads as BLAS may have (all cores, unless a limit of threadpoolctl
-        or a worker of joblib says otherwise) where there is enough to share. The model does not
-        depend on it.
+        The number of processes among which the averaged fits, and the choices after the fits, are
+        divided. A table of more than 16 million numbers, a single fit and the engine "torch" use
+        one process with this number of threads. -1 is the number of cores. None uses one process,
+        with as many threads as BLAS may use: all cores, unless threadpoolctl or a joblib worker
+        sets a limit. The model does not depend on ``n_jobs``.
         """,
         of_the_machine=True,
     )
@@ -376,7 +411,7 @@ class SDist(SavingMixin, EmbeddingMixin, TransformerMixin, BaseEstimator):  # ty
         "int",
         ["verbose"],
         """
-        1 shows a progress line.
+        1 shows a line with the progress of the fit, and 0 shows nothing.
         """,
         of_the_machine=True,
     )
@@ -385,11 +420,13 @@ class SDist(SavingMixin, EmbeddingMixin, TransformerMixin, BaseEstimator):  # ty
         "str, path or None",
         [None, str, os.PathLike],
         """
-        A directory, made where it is missing, for what was learned: written every few seconds, a
-        file for every fit, named after its data and parameters. A fit that was killed goes on from
-        there, and ends with the model that it would have had, bit for bit on the same engine and
-        machine. Ctrl-C then stops after the current step. The files stay until you delete them.
-        It needs a ``random_state``.
+        A directory in which the fits store their progress; None stores nothing. The directory is
+        created if it does not exist. Each fit writes its steps to a file every few seconds; the
+        name of the file depends on the data and the parameters. If a fit was interrupted, calling
+        ``fit`` again with the same data and parameters continues from the file. The resulting
+        model is the same as without the interruption, bit for bit on the same engine and machine.
+        With a checkpoint, Ctrl-C stops the fit after the current step. The files are not deleted
+        automatically. ``checkpoint`` needs a ``random_state``.
         """,
         of_the_machine=True,
     )
@@ -403,19 +440,21 @@ class SDist(SavingMixin, EmbeddingMixin, TransformerMixin, BaseEstimator):  # ty
         return tags
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    @one_blas_thread()  # results then do not depend on the machine's number of cores
+    @one_blas_thread()  # so that results do not depend on the number of cores
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SDist:
         """Learn the metric.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            float32 and float64, any layout and files in memory (``np.load(mmap_mode="r")``) are
-            taken as they are; a sparse matrix is made dense piece by piece.
+            Arrays of float32 and float64 in any memory layout, and memory-mapped files
+            (``np.load(mmap_mode="r")``), are used without a copy. A sparse matrix is converted to
+            dense rows in small blocks.
         y : array-like of shape (n_samples,)
             Labels of two or more classes, of any type.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows in the loss; rows with weight 0 are left out.
+            Weights of the rows in the loss. Rows with the weight 0 are left out. By default every
+            row has the weight 1.
 
         Returns
         -------
@@ -434,7 +473,7 @@ class SDist(SavingMixin, EmbeddingMixin, TransformerMixin, BaseEstimator):  # ty
         return self
 
     def _given(self, X: Any, y: Any, sample_weight: Any) -> Given:
-        """The data, checked and weighted."""
+        """The checked table and labels, and the weights of the rows."""
         X, y = check_training(self, X, y, self.missing)
         check_classes(self, y)
         rows, weight = check_weights(sample_weight, self.class_weight, X, y)
@@ -444,7 +483,7 @@ class SDist(SavingMixin, EmbeddingMixin, TransformerMixin, BaseEstimator):  # ty
         return Given(InMemory(X, labels, weight, weighted), classes, y)
 
     def _pool(self, given: Given) -> Pool:
-        """The rows that come into memory."""
+        """The rows that are held in memory."""
         on_device = get_engine(self.engine).most_rows(given.source.shape[1])
         limits = RowLimits.of(
             self.max_rows, self.max_references, self.n_averaged, given.source, on_device
@@ -465,16 +504,16 @@ class SDist(SavingMixin, EmbeddingMixin, TransformerMixin, BaseEstimator):  # ty
         return Run(self.engine, self.n_jobs, self.checkpoint, bool(self.verbose))
 
     def _names(self) -> list[str] | None:
-        """The names of the columns, if X had names."""
+        """The names of the columns; None if X had no names."""
         named = hasattr(self, "feature_names_in_")
         return column_names(self, self.n_features_in_) if named else None
 
     def _was_given(self, name: str) -> bool:
-        """Whether a parameter is not at its default."""
+        """Whether the value of a parameter differs from its default."""
         return bool(getattr(self, name) != getattr(type(self)(), name))
 
     def _engine(self) -> Engine:
-        """The engine of a fitted model, or another one if that is not on this machine."""
+        """The engine of the parameter ``engine``, or another one if it is not available here."""
         return engine_at_hand(self.engine, self._run().threads)
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -511,7 +550,7 @@ class SDist(SavingMixin, EmbeddingMixin, TransformerMixin, BaseEstimator):  # ty
         return self.model_.history.table()
 
     def _checked(self, X: Any) -> Data:
-        """Rows for the fitted model."""
+        """X as a table that the fitted model accepts."""
         self._ready()
         return check_table(self, X, reset=False, missing=self.missing)
 
@@ -533,7 +572,7 @@ class SDist(SavingMixin, EmbeddingMixin, TransformerMixin, BaseEstimator):  # ty
             yield embedding
 
     def explain(self) -> Any:
-        """What was learned, as data: terms, variables and the network of interactions.
+        """Explain the model: its terms, its variables and the network of interactions.
 
         Returns
         -------
@@ -543,7 +582,7 @@ class SDist(SavingMixin, EmbeddingMixin, TransformerMixin, BaseEstimator):  # ty
 
     @classmethod
     def from_saved(cls, saved: Saved) -> Self:
-        """The estimator that was saved.
+        """Restore an estimator from the content of a model file.
 
         Parameters
         ----------
@@ -555,10 +594,15 @@ class SDist(SavingMixin, EmbeddingMixin, TransformerMixin, BaseEstimator):  # ty
         """
         made = estimator_of(cls, saved.parameters)
         if not isinstance(saved.model, Model):
-            raise ModelFileError(f"The file of a {cls.__name__} must hold a single model.")
+            raise ModelFileError(
+                f"The model file is damaged: the file of a {cls.__name__} must hold a single "
+                "model."
+            )
         if (made._readouts() is None) != (saved.model.reading is None):
             wanted = "must" if saved.model.reading is None else "must not"
-            raise ModelFileError(f"The model of a {cls.__name__} {wanted} have a readout.")
+            raise ModelFileError(
+                f"The model file is damaged: the model of a {cls.__name__} {wanted} have a readout."
+            )
         made.model_ = saved.model
         restore_features(made, saved)
         return made
@@ -570,9 +614,10 @@ def new_seed(random_state: Any) -> int:
 
 
 def check_seed(checkpoint: Any, random_state: Any) -> None:
-    """Refuse a checkpoint without a seed: the fit that goes on must be the same fit."""
+    """Raise an error for a checkpoint without a seed, because the fit could not be continued."""
     if checkpoint is not None and random_state is None:
         raise ValueError(
-            "checkpoint needs random_state to be a number: with None every fit is another one, "
-            "and none goes on where it was stopped."
+            f"checkpoint={str(checkpoint)!r} was given, but random_state is None. checkpoint needs "
+            "random_state to be a number: with None every fit has another seed, so an interrupted "
+            "fit cannot be continued. Set random_state to a number."
         )

@@ -1,4 +1,4 @@
-"""``SDistClassifierCV``: the classifier with everything chosen by cross-validation."""
+"""``SDistClassifierCV``: a classifier whose parameters are chosen by cross-validation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, _fit_context, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context, clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -35,7 +35,7 @@ from ._saving import SavingMixin, estimator_of, parameters_of_the_model, restore
 from ._sdist import Given, check_seed
 from ._warnings import warn_about_fit
 
-#: What the default search tries: the degree of the terms, and where values are clipped.
+#: The default of ``param_grid``.
 DEFAULT_GRID: Mapping[str, Sequence[Any]] = {"max_degree": [1, 2], "clip": [1.5, 3.0]}
 
 
@@ -45,20 +45,20 @@ class SDistClassifierCV(
     SavingMixin,
     EmbeddingMixin,
     ClassifierMixin,  # type: ignore[misc]
-    TransformerMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
 ):
     """:class:`SDistClassifier` with its parameters chosen by cross-validation.
 
-    Only the parameters of ``param_grid`` need fits. Where a path stops (the paper's lambda_C and a
-    few more places), how many variables stay, the share of the plain distance and the readout are
-    all read off the same fits, a few dozen variants of each. The rows left out play no part in
-    scaling, screening or selection. A model averages the metrics of a configuration's folds, so
-    nothing is fitted again.
+    Each configuration of ``param_grid`` is fitted once per fold of ``cv``. The step at which a path
+    is cut (the paper's lambda_C and several fixed steps), the number of variables, the share of the
+    plain distance and the readout do not need fits of their own: a few dozen variants of each fit
+    are scored. The rows that a fold leaves out are not used for scaling, screening or boosting in
+    this fold. The final model averages the metrics of the folds of a configuration, so nothing is
+    fitted again after the search.
 
-    Predictions average the log odds of the best model and of up to ``n_blended - 1`` others that
-    the folds cannot tell from it. ``metric_`` and everything that explains is the best model's.
-    With ``n_blended=1`` the best model predicts alone.
+    Predictions average the log probabilities of the best model and of up to ``n_blended - 1`` other
+    models whose scores are within one standard error of the best. ``metric_`` and the explanations
+    are those of the best model. With ``n_blended=1`` the best model predicts alone.
 
     Parameters
     ----------
@@ -67,24 +67,28 @@ class SDistClassifierCV(
     Attributes
     ----------
     model_ : metricboost.model.Blend
-        The models whose log odds are averaged, the best one first.
+        The models whose log probabilities are averaged, the best one first.
     best_estimator_ : SDistClassifier
         A classifier with the best model.
     estimators_ : list of SDistClassifier
-        A classifier with each of the models, ``best_estimator_`` first.
+        A classifier for each of the models, ``best_estimator_`` first.
     best_params_ : dict
-        The parameters of the best configuration, and what was read off its fits: ``start_share``,
-        ``recurrences``, ``size``, ``steps``, ``penalty`` and ``readout``.
+        The parameters of the best configuration, its variant (``start_share``, ``recurrences``,
+        ``size``, ``steps`` and ``penalty``) and its ``readout``.
     best_score_ : float
-        The best model's mean score of the folds. It is the best of hundreds, calibrated on the rows
-        that it is scored on, so it is optimistic if rows are few. For an honest figure put the
-        whole search into ``cross_val_score``.
+        The mean over the folds of the score of the best model. The score is optimistic for small
+        tables, because it is the best of hundreds of scores, and because the probabilities are
+        calibrated on the same rows. Pass the whole search to ``cross_val_score`` for an unbiased
+        score.
     best_index_ : int
-        Its row in ``cv_results_``.
+        The index of the best model in ``cv_results_``.
     cv_results_ : dict of arrays
-        As in scikit-learn's searches, one entry per configuration, variant and readout.
+        The scores, as in the searches of scikit-learn. There is one entry for each configuration,
+        variant and readout.
     n_splits_ : int
+        The number of folds.
     classes_, class_count_, n_features_in_, feature_names_in_
+        As in :class:`SDistClassifier`.
 
     Examples
     --------
@@ -101,10 +105,11 @@ class SDistClassifierCV(
         "SDistClassifier",
         [None, SDistClassifier],
         """
-        Holds the parameters that are not searched; ``SDistClassifier()`` by default. If its
-        ``classifier``, ``n_neighbors_predict``, ``start_share`` or ``prune`` is not "auto", the
-        search keeps to it ("auto" tries all readouts but "knn"). ``n_averaged`` plays no part: the
-        folds of ``cv`` take its place.
+        The estimator whose parameters are searched; None means ``SDistClassifier()``. Parameters
+        that are not in ``param_grid`` have the values of this estimator. If ``classifier``,
+        ``n_neighbors_predict``, ``start_share`` or ``prune`` is "auto", the search chooses the
+        value (for ``classifier`` among all readouts but "knn"); any other value is kept.
+        ``n_averaged`` is ignored, because the fits of the folds of ``cv`` are averaged.
         """,
     )
     param_grid: Any = parameter(
@@ -112,8 +117,8 @@ class SDistClassifierCV(
         "dict or list of dict",
         [None, dict, list],
         """
-        Parameters of the fits with the values to try; by default
-        ``{"max_degree": [1, 2], "clip": [1.5, 3.0]}``. The paper's rho is
+        The values to try for parameters of the fits, as in ``GridSearchCV`` of scikit-learn. None
+        means ``{"max_degree": [1, 2], "clip": [1.5, 3.0]}``. The paper searches its rho, which is
         ``{"n_nonzero": [0.05, 0.1, 0.2]}``.
         """,
     )
@@ -122,7 +127,8 @@ class SDistClassifierCV(
         "int",
         [None, positive_integer()],
         """
-        Try this number of configurations of the grid, drawn at random; None tries all.
+        The number of configurations that are drawn at random from ``param_grid`` and tried. None
+        tries all configurations.
         """,
     )
     cv: Any = parameter(
@@ -130,7 +136,9 @@ class SDistClassifierCV(
         "int, splitter or iterable",
         ["cv_object"],
         """
-        The folds, at least 2. With groups, give ``list(splitter.split(X, y, groups))``.
+        The folds, at least 2. An int is a number of stratified folds. None means 5. A splitter or
+        an iterable of (kept rows, left out rows) is used as in scikit-learn. For a splitter that
+        needs groups, pass ``list(splitter.split(X, y, groups))``.
         """,
     )
     scoring: Any = parameter(
@@ -138,11 +146,13 @@ class SDistClassifierCV(
         '"brier", "error", "loss", str or callable',
         [str, callable],
         """
-        What is best: the Brier score (which says more than errors do if rows are few), the share
-        of errors, the log loss, or any scorer of scikit-learn, such as "roc_auc". Larger scores are
-        better, so the first three are negated; the Brier score is summed over the classes. Rows
-        count by their weights, except for callables that are no scorers of scikit-learn. Callables
-        get the predictions of an estimator, but not X.
+        The score by which candidates are compared. "brier" is the Brier score, summed over the
+        classes; for small tables it distinguishes models better than the share of errors. "error"
+        is the share of errors and "loss" is the log loss. These three are negated, so that larger
+        scores are better. Any other value is the name of a scorer of scikit-learn, such as
+        "roc_auc", or a callable ``scoring(estimator, X, y)``. The predictions of ``estimator`` are
+        known, so a callable does not receive the columns of X. The rows are weighted, except if a
+        callable is not a scorer of scikit-learn.
         """,
     )
     one_standard_error: bool = parameter(
@@ -150,8 +160,8 @@ class SDistClassifierCV(
         "bool",
         ["boolean"],
         """
-        Take the metric with the fewest variables that is within one standard error of the best,
-        and predict by it alone.
+        Whether the metric with the fewest variables whose score is within one standard error of
+        the best score is chosen. This model then predicts alone, without a blend.
         """,
     )
     n_blended: int = parameter(
@@ -159,8 +169,10 @@ class SDistClassifierCV(
         "int",
         [positive_integer()],
         """
-        The most models to blend. Each is the best of its kind (configuration, sort of readout,
-        with all columns or without) and within one standard error of the best.
+        The largest number of models whose log probabilities are averaged. A model is used if its
+        score is within one standard error of the best score, and if it is the best of its kind: of
+        the candidates with the same configuration, the same type of readout, and no, a partial or
+        the full share of the plain distance.
         """,
     )
     refit: bool = parameter(
@@ -168,7 +180,8 @@ class SDistClassifierCV(
         "bool",
         ["boolean"],
         """
-        Make ``model_``, ``best_estimator_`` and ``estimators_``.
+        Whether ``model_``, ``best_estimator_`` and ``estimators_`` are created. With False the
+        search only has scores and cannot predict.
         """,
     )
     random_state: Any = parameter(
@@ -176,14 +189,16 @@ class SDistClassifierCV(
         "int, RandomState instance or None",
         ["random_state"],
         """
-        Seed of the fits and of ``n_iter``; the estimator's if None.
+        The seed of the fits and of the draw of ``n_iter`` configurations. None means
+        ``random_state`` of the estimator.
         """,
     )
     n_jobs: int | None = parameter_of(
         SDistClassifier,
         "n_jobs",
         """
-        Processes for folds and configurations.
+        The number of processes among which folds and configurations are divided. -1 is the number
+        of cores. None means one process. The engine "torch" always uses one process.
         """,
     )
     verbose: int = parameter_of(SDistClassifier, "verbose")
@@ -191,8 +206,8 @@ class SDistClassifierCV(
         SDistClassifier,
         "checkpoint",
         """
-        A directory for what the fits have learned, as in :class:`SDistClassifier`; that of the
-        estimator is not used.
+        A directory in which the fits store their progress, as in :class:`SDistClassifier`; None
+        stores nothing. ``checkpoint`` of the estimator is ignored.
         """,
     )
 
@@ -206,13 +221,15 @@ class SDistClassifierCV(
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
     @one_blas_thread()
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SDistClassifierCV:
-        """Search, and make the best model.
+        """Fit and score all candidates, and create the best model.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
+            Labels of two or more classes, of any type.
         sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows. Rows with the weight 0 are left out.
 
         Returns
         -------
@@ -229,7 +246,7 @@ class SDistClassifierCV(
         pool = base._pool(given)
         splits = folds_of(self.cv, pool, given.y, given.classes)
         self.n_splits_ = len(splits)
-        readings = self._readings(base)  # before the fits: a wrong name costs no time
+        readings = self._readings(base)  # before the fits, so that a wrong name fails at once
         configurations = self._configurations(random)
         options = [_configured(base, params)._options(pool) for params in configurations]
         run = Run(base.engine, self.n_jobs, self.checkpoint, bool(self.verbose))
@@ -250,17 +267,18 @@ class SDistClassifierCV(
         """The estimator whose parameters are searched."""
         if hasattr(self.estimator, "client"):
             raise TypeError(
-                "The estimator is one of metricboost.dask: use metricboost.dask.SDistClassifierCV, "
-                "or an estimator of metricboost for a table in memory."
+                f"estimator is a {type(self.estimator).__name__} of metricboost.dask, which this "
+                "search cannot fit. Use metricboost.dask.SDistClassifierCV for Dask collections, "
+                "or metricboost.SDistClassifier as the estimator for a table in memory."
             )
         return SDistClassifier() if self.estimator is None else clone(self.estimator)
 
     def _given(self, base: SDistClassifier, X: Any, y: Any, sample_weight: Any) -> Given:
-        """The data, checked and weighted."""
+        """The checked table and labels, and the weights of the rows."""
         return base._given(X, y, sample_weight)
 
     def _remember(self, base: SDistClassifier, given: Given) -> None:
-        """What is known before the search. What an earlier fit left is forgotten."""
+        """Set the attributes that are known before the search, and delete those of earlier fits."""
         for name in ("feature_names_in_", "model_", "_parameters"):
             self.__dict__.pop(name, None)
         self.classes_, self.class_count_ = given.classes, given.source.class_count
@@ -269,7 +287,7 @@ class SDistClassifierCV(
             self.feature_names_in_ = base.feature_names_in_
 
     def _readings(self, base: SDistClassifier) -> Searched:
-        """What is read off the fits, and how it is scored."""
+        """The readouts that are scored, and the score."""
         k = base.n_neighbors_predict
         return Searched(
             base.classifier,
@@ -284,26 +302,31 @@ class SDistClassifierCV(
         wrong = {name for part in ParameterGrid(grid) for name in part} - set(of_fits)
         if wrong:
             raise ValueError(
-                f"param_grid has {', '.join(sorted(wrong))}: only parameters of the fits are "
-                f"searched there ({', '.join(of_fits)}). Readouts, pruning and start_share are "
-                "searched anyway; anything else is set in estimator."
+                f"param_grid has {', '.join(sorted(wrong))}: param_grid may only contain "
+                f"parameters of the fits, which are {', '.join(of_fits)}. classifier, "
+                "n_neighbors_predict, prune and start_share are searched without an entry in "
+                "param_grid; set all other parameters in estimator."
             )
         all_of_them = list(ParameterGrid(grid))
         if not all_of_them:
-            raise ValueError("param_grid is empty: give at least one configuration.")
+            raise ValueError(
+                "param_grid is empty: give at least one configuration, or None for the default "
+                "grid."
+            )
         if self.n_iter is None or self.n_iter >= len(all_of_them):
             return all_of_them
         chosen = random.choice(len(all_of_them), self.n_iter, replace=False)
         return [all_of_them[i] for i in sorted(chosen)]
 
     def _choose(self, tried: list[Tried]) -> list[tuple[int, Scored]]:
-        """Set the results and what is best; the models to make, with their configurations."""
+        """Set the results of the search. Return the chosen models and their configurations."""
         self.cv_results_ = results(tried)
         mean = self.cv_results_["mean_test_score"]
         if np.isnan(mean).all():
             raise ValueError(
-                f"scoring={self.scoring} is undefined in a fold for every candidate: use fewer "
-                "folds, so that each has rows of every class, or another score."
+                f"scoring={self.scoring} is undefined in a fold for every candidate, probably "
+                "because the fold lacks a class: use fewer folds, so that each fold leaves out "
+                "rows of every class, or another score."
             )
         simplest = bool(self.one_standard_error)
         self.best_index_ = best_of(tried, mean, simplest)
@@ -317,7 +340,10 @@ class SDistClassifierCV(
     def _ready(self) -> Blend:
         check_is_fitted(self)
         if not hasattr(self, "model_"):
-            raise AttributeError("refit=False: there is no best_estimator_ to use.")
+            raise AttributeError(
+                "The search was fitted with refit=False, so it has no model to predict with. Set "
+                "refit=True and fit again."
+            )
         model: Blend = self.model_
         return model
 
@@ -359,7 +385,7 @@ class SDistClassifierCV(
 
     @classmethod
     def from_saved(cls, saved: Saved) -> SDistClassifierCV:
-        """The search that was saved.
+        """Restore a search from the content of a model file.
 
         Parameters
         ----------
@@ -372,7 +398,10 @@ class SDistClassifierCV(
         made = estimator_of(cls, saved.parameters)
         model = saved.model
         if not isinstance(model, Blend):
-            raise ModelFileError(f"The file of a {cls.__name__} must hold a blend of models.")
+            raise ModelFileError(
+                f"The model file is damaged: the file of a {cls.__name__} must hold a blend of "
+                "models."
+            )
         made.model_ = model
         made.classes_, made.class_count_ = model.classes, model.best.class_count
         restore_features(made, saved)
@@ -389,7 +418,7 @@ class SDistClassifierCV(
 
 @dataclass(frozen=True)
 class Fitted:
-    """What warnings need to know of the best configuration."""
+    """The results of the best configuration on which the warnings depend."""
 
     classes: npt.NDArray[Any]
     crossfit: CrossFit
@@ -397,7 +426,7 @@ class Fitted:
 
 
 def _configured(base: SDistClassifier, params: Mapping[str, Any]) -> SDistClassifier:
-    """The estimator with the parameters of a configuration, checked."""
+    """The estimator with the parameters of a configuration. The parameters are checked."""
     one: SDistClassifier = clone(base).set_params(**params)
     one._validate_params()
     return one

@@ -1,4 +1,4 @@
-"""One warning for each thing that a fit has handled and that the user can change."""
+"""Warnings of ``fit``, one for each problem that the user can solve."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..training.pool import Pool
 
 
 class Fitted(Protocol):
-    """What warnings need to know of a fit."""
+    """The results of a fit on which the warnings depend."""
 
     @property
     def classes(self) -> npt.NDArray[Any]: ...
@@ -34,7 +34,10 @@ class Fitted(Protocol):
 def warn_about_fit(
     fit: Fitted, pool: Pool, options: LearningOptions, names: list[str], nonzero_given: bool
 ) -> None:
-    """Warn; called from ``fit`` itself, so that the warnings point to the line that called it.
+    """Issue the warnings of a fit.
+
+    The function must be called from ``fit`` itself, so that the warnings point to the line of the
+    user that calls ``fit``.
 
     Parameters
     ----------
@@ -42,9 +45,9 @@ def warn_about_fit(
     pool : Pool
     options : LearningOptions
     names : list of str
-        Of the columns of the input.
+        The names of the columns of the input.
     nonzero_given : bool
-        Whether the parameter ``n_nonzero`` is not at its default.
+        Whether the value of the parameter ``n_nonzero`` differs from its default.
     """
     crossfit = fit.crossfit
     names = names if pool.imputation is None else pool.imputation.names(names)
@@ -54,7 +57,7 @@ def warn_about_fit(
         *(_about_nonzeros(crossfit, options) if nonzero_given else ()),
         *_about_steps(crossfit),
     ):
-        # The frames of fit: fit itself, its two decorators, and this function.
+        # Five frames: this function, ``fit``, its two decorators, and the caller of ``fit``.
         warnings.warn(message, UserWarning, stacklevel=5)
     if no_better_than_guessing(fit.gain) and any(one.best_iter for one in crossfit.fits):
         warnings.warn(guessing(fit.gain), GuessingWarning, stacklevel=5)
@@ -63,7 +66,10 @@ def warn_about_fit(
 def _about_columns(crossfit: CrossFit, names: Sequence[str]) -> Iterator[str]:
     constant = sorted(set(range(len(names))) - set(crossfit.scaling.kept.tolist()))
     if constant:
-        yield f"Constant column {listed([names[j] for j in constant])} is left out."
+        yield (
+            f"Constant column {listed([names[j] for j in constant])} is left out, because a "
+            "constant column has no influence on distances."
+        )
 
 
 def _about_neighbors(
@@ -75,8 +81,9 @@ def _about_neighbors(
         names = listed([str(classes[c]) for c in few])
         yield (
             f"n_neighbors={k}, but class {names} has too few rows "
-            f"({', '.join(str(counts[c]) for c in few[:5])}): lists of neighbours in this class "
-            "are shorter."
+            f"({', '.join(str(counts[c]) for c in few[:5])}): a row has fewer neighbours in this "
+            f"class. Set n_neighbors to at most {counts.min() - 1} for the same number of "
+            "neighbours in every class."
         )
 
 
@@ -86,19 +93,23 @@ def _about_nonzeros(crossfit: CrossFit, options: LearningOptions) -> Iterator[st
     panel = panel_size(options.boosting.max_features, n_candidates)
     kappa = options.boosting.n_nonzero
     if isinstance(kappa, int) and kappa > panel:
-        yield f"n_nonzero={kappa}, but a step sees {panel} candidates: {panel} are used."
+        yield (
+            f"n_nonzero={kappa} is larger than the panel of {panel} candidates from which a step "
+            f"chooses: {panel} is used. Reduce n_nonzero, or increase max_features."
+        )
 
 
 def _about_steps(crossfit: CrossFit) -> Iterator[str]:
     fit = crossfit.fits[0]
     if fit.screening is not None and fit.screening.n_screened < len(fit.scaling.kept):
         yield (
-            f"Pairs were screened among the {fit.screening.n_screened} columns that differ most, "
-            "not all, to bound the work; set screen_pairs to a number to screen all of them."
+            f"The table is large, so only pairs of the {fit.screening.n_screened} columns that "
+            f"differ most between the classes were screened, out of {len(fit.scaling.kept)} "
+            "columns. Set screen_pairs to a number to screen the pairs of all columns."
         )
     if not any(one.best_iter for one in crossfit.fits):
         yield (
-            "No step was accepted, so the metric is the one that the fit started from. "
-            "No column or product separates the classes by more than noise in this number of "
-            "rows. A lower oob_gate accepts weaker evidence."
+            "No step was accepted, so the metric is the start metric. No column and no product of "
+            "columns separates the classes more than is to be expected from noise with this number "
+            "of rows. A lower oob_gate accepts weaker evidence."
         )

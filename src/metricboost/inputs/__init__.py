@@ -1,4 +1,4 @@
-"""What comes through the door: tables, labels, weights and missing values, checked once."""
+"""Validation of tables, labels and weights, and the imputation of missing values."""
 
 from .imputation import Imputation, indicator_name
 from .labels import (

@@ -1,7 +1,8 @@
-"""Missing values: filled with training medians, and told apart by indicator columns.
+"""Imputation: missing values are replaced by medians, and marked in indicator columns.
 
-That a value is missing can matter as much as the value, so a column with missing values in
-training gets a second one that is 1 where it was missing; a metric can weigh either, or both.
+The fact that a value is missing can be as informative as the value. Each column that has missing
+values in the training table therefore gets an indicator: an additional column that is 1 where the
+value was missing, and 0 elsewhere. A metric can use the column, the indicator, or both.
 """
 
 from __future__ import annotations
@@ -15,15 +16,17 @@ import numpy.typing as npt
 from .._typing import Float
 
 
-@dataclass(frozen=True, eq=False)  # arrays have no single truth value to compare by
+@dataclass(frozen=True, eq=False)  # the fields are arrays, which == compares element by element
 class Imputation:
-    """What is put in the place of missing values.
+    """The values that replace missing values, and the columns that have an indicator.
+
+    The *extended table* has the columns of the input, followed by the indicators.
 
     Attributes
     ----------
     fill : ndarray of shape (n_features,)
-        The value for each column of the input: the training median of its finite values, 0.0
-        where there is none.
+        The value that replaces the missing values of each column: the median of the finite values
+        in training, or 0.0 for a column without finite values.
     indicators : tuple of int
         The columns of the input that had missing values in training.
 
@@ -56,15 +59,21 @@ class Imputation:
 
     @classmethod
     def of(cls, X: npt.ArrayLike) -> Imputation:
-        """The medians of a training table and its columns with missing values."""
+        """The imputation for a training table.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        """
         X = np.asarray(X, dtype=np.float64)
         missing = np.flatnonzero(np.isnan(X).any(axis=0))
         return cls(_finite_medians(X), tuple(int(j) for j in missing))
 
     def apply(self, X: npt.ArrayLike) -> Float:
-        """The extended table: X with its missing values filled, then the indicators as 0 and 1.
+        """The extended table: X with its missing values replaced, followed by the indicators.
 
-        A column that was complete in training is only filled.
+        A column without missing values in training has no indicator; its missing values in X are
+        only replaced.
 
         Parameters
         ----------
@@ -76,29 +85,38 @@ class Imputation:
         """
         X = np.asarray(X, dtype=np.float64)
         if X.ndim != 2 or X.shape[1] != len(self.fill):
-            raise ValueError(f"X has shape {X.shape}, but there are {len(self.fill)} columns.")
+            raise ValueError(
+                f"X has shape {X.shape}, but the imputation was made for a table with "
+                f"{len(self.fill)} columns."
+            )
         missing = np.isnan(X)
         marks = missing[:, list(self.indicators)].astype(np.float64)
         return np.hstack([np.where(missing, self.fill, X), marks])
 
     def names(self, names: Sequence[str]) -> list[str]:
-        """The names of the extended table's columns, given those of the input."""
+        """The names of the columns of the extended table.
+
+        Parameters
+        ----------
+        names : sequence of str
+            The names of the columns of the input.
+        """
         return [*names, *(indicator_name(names[j]) for j in self.indicators)]
 
 
 def indicator_name(name: str) -> str:
-    """What the indicator of a column is called."""
+    """The name of the indicator of a column."""
     return f"missing({name})"
 
 
 def _finite_medians(X: Float) -> Float:
-    """The median of every column's finite values; 0.0 where it has none."""
+    """The median of the finite values of each column; 0.0 for a column without finite values."""
     if not len(X):
         return np.zeros(X.shape[1])
     finite = np.isfinite(X)
     count, column = finite.sum(axis=0), np.arange(X.shape[1])
-    ordered = np.sort(np.where(finite, X, np.nan), axis=0)  # NaN comes last
+    ordered = np.sort(np.where(finite, X, np.nan), axis=0)  # NaN is sorted to the end
     low, high = ordered[np.maximum(count - 1, 0) // 2, column], ordered[count // 2, column]
-    # Halved first: the sum of two huge values would overflow.
+    # The values are halved before they are added, because the sum of two huge values overflows.
     result: Float = np.where(count > 0, 0.5 * low + 0.5 * high, 0.0)
     return result

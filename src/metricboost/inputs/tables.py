@@ -1,4 +1,4 @@
-"""Tables are checked once, here. Every message names what is wrong and what to do."""
+"""Validation of tables. Error messages name the columns at fault and a remedy."""
 
 from __future__ import annotations
 
@@ -19,12 +19,11 @@ from .names import listed
 
 
 def check_table(estimator: Any, X: Any, *, reset: bool, missing: str = "error") -> Data:
-    """X as a finite table; text, NaN and infinity are named by their column.
+    """Validate X and return it as a table of finite numbers.
 
-    An estimator that takes sparse matrices gets X in the type and layout that it has, a sparse one
-    as CSR; any other gets float64 in C order.
-
-    With ``missing="impute"`` missing values of any kind are let through, as NaN.
+    For an estimator that accepts sparse matrices, X keeps its type and memory layout (sparse
+    matrices are converted to CSR). For other estimators X is converted to float64 in C order. With
+    ``missing="impute"`` missing values of any kind are allowed and become NaN.
     """
     refuse_short_file(X)
     X = _with_nan_for_missing(X) if missing == "impute" else X
@@ -40,7 +39,7 @@ def check_table(estimator: Any, X: Any, *, reset: bool, missing: str = "error") 
 def check_training(
     estimator: Any, X: Any, y: Any, missing: str = "error"
 ) -> tuple[Data, npt.NDArray[Any]]:
-    """X and y for ``fit``: a table as from ``check_table`` and one label for each of its rows."""
+    """Validate X and y for ``fit``: X as in ``check_table``, and one label for each row of X."""
     refuse_short_file(X)
     X = _with_nan_for_missing(X) if missing == "impute" else X
     _refuse_text(X, _remedy(estimator))
@@ -55,20 +54,23 @@ def check_training(
 
 
 def refuse_short_file(X: Any) -> None:
-    """A memory-mapped file that has become shorter ends the process when its rows are read."""
+    """Raise an error if X is mapped to a file that is too short.
+
+    Reading rows beyond the end of a mapped file would end the process.
+    """
     while isinstance(X, np.ndarray):
         if isinstance(X, np.memmap) and X.filename is not None:
             needed, size = X.offset + X.nbytes, os.path.getsize(X.filename)
             if size < needed:
                 raise ValueError(
-                    f"X is mapped to the file {X.filename}, which has {size} bytes where at least "
-                    f"{needed} are needed: write the file again, and open it again."
+                    f"X is mapped to the file {X.filename}, which has {size} bytes, but at least "
+                    f"{needed} bytes are needed: write the file again, and open it again."
                 )
         X = X.base
 
 
 def numbers_of(part: Any) -> npt.NDArray[Any]:
-    """Some rows of a table as float32 or float64; text, dates and complex numbers are refused."""
+    """A part of a table as float32 or float64. Text, dates and complex numbers raise an error."""
     if is_sparse(part):
         part = part.toarray()
     _refuse_text(part, _IMPUTE)
@@ -76,18 +78,20 @@ def numbers_of(part: Any) -> npt.NDArray[Any]:
         return np.asarray(part.to_numpy(dtype=np.float64, na_value=np.nan))
     array = np.asarray(part)
     if array.dtype.kind not in "biufO":
-        raise ValueError(f"X is of type {array.dtype}, but distances need numbers.")
+        raise ValueError(
+            f"X is of type {array.dtype}, but distances need numbers: convert X to float64."
+        )
     return array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
 
 
 def column_names(estimator: Any, n_features: int) -> list[str]:
-    """The names the columns go by in messages and terms."""
+    """The names of the columns in messages and terms; ``x0, x1, ...`` if X had no names."""
     names = getattr(estimator, "feature_names_in_", None)
     return [f"x{j}" for j in range(n_features)] if names is None else [str(name) for name in names]
 
 
 def _layout(estimator: Any) -> dict[str, Any]:
-    """What scikit-learn is to convert. Every conversion is a copy."""
+    """The arguments of ``validate_data``: X keeps its type if possible, to avoid a copy."""
     kept: dict[str, Any]
     if get_tags(estimator).input_tags.sparse:
         kept = {"dtype": [np.float64, np.float32], "accept_sparse": "csr"}
@@ -99,20 +103,20 @@ def _layout(estimator: Any) -> dict[str, Any]:
 def _with_nan_for_missing(X: Any) -> Any:
     if is_sparse(X):
         raise ValueError(
-            'missing="impute" needs a dense X, and this one is sparse: what a sparse matrix leaves '
-            'out is 0, not missing. Set missing="error", or pass X.toarray().'
+            'missing="impute" needs a dense X, but X is a sparse matrix. An entry that a sparse '
+            'matrix leaves out is 0, not missing. Set missing="error", or pass X.toarray().'
         )
     return _nan_for_missing(X)
 
 
 def _nan_for_missing(X: Any) -> Any:
-    """None and pandas.NA as NaN where they stand among objects; numbers are left as they are."""
+    """Replace None and pandas.NA by NaN in columns of Python objects and strings."""
     if isinstance(X, list | tuple):
         objects = np.array(X, dtype=object)
         X = objects if objects.ndim == 2 else X
     if isinstance(X, np.ndarray) and X.dtype.kind == "O":
         return np.where(np.frompyfunc(is_missing, 1, 1)(X).astype(bool), np.nan, X)
-    if not hasattr(X, "isetitem"):  # polars' nulls become NaN without help
+    if not hasattr(X, "isetitem"):  # not pandas; the nulls of polars become NaN on conversion
         return X
     filled = X.copy(deep=False)
     for j, dtype in enumerate(X.dtypes):
@@ -122,20 +126,20 @@ def _nan_for_missing(X: Any) -> Any:
 
 
 def _remedy(estimator: Any) -> str:
-    """What to do about missing values: not every estimator can impute them itself."""
-    own = ' or set missing="impute" (of a search: in its estimator)'
+    """The advice about missing values. It depends on whether the estimator can impute them."""
+    own = ' or set missing="impute" (for a search, in its estimator)'
     return _IMPUTE + (own if hasattr(estimator, "missing") else "")
 
 
 def _refuse_text(X: Any, remedy_for_missing: str) -> None:
-    """Columns that are not numbers, by name."""
+    """Raise an error that names the columns whose values are not numbers."""
     found: dict[str, list[str]] = {}
     for name, column in _suspects(X):
         found.setdefault(_kind(column), []).append(name)
     for kind, remedy in (
         ("text", "encode it first (sklearn.preprocessing.OneHotEncoder) or drop it"),
         ("dates", "turn them into numbers first (days since a date, the month) or drop it"),
-        ("complex numbers", "make columns of their parts or drop it"),
+        ("complex numbers", "make separate columns of the real and imaginary parts or drop it"),
         ("integers too large for a float", "take logarithms or drop it"),
     ):
         if kind in found:
@@ -151,11 +155,11 @@ _IMPUTE = "impute the missing values first (sklearn.impute.SimpleImputer)"
 
 
 def _suspects(X: Any) -> Iterator[tuple[str, Any]]:
-    """Columns of a data frame or an array whose type is none of numbers."""
+    """The names and values of the columns whose type is not a type of numbers."""
     dtypes, names = getattr(X, "dtypes", None), getattr(X, "columns", None)
     if dtypes is not None and names is not None:
         for j, (name, dtype) in enumerate(zip(names, dtypes)):
-            if str(dtype).lower().startswith(_NOT_NUMBERS):  # a name may stand twice in pandas
+            if str(dtype).lower().startswith(_NOT_NUMBERS):  # by place: names may repeat in pandas
                 yield str(name), X.iloc[:, j] if hasattr(X, "iloc") else X[name]
         return
     if isinstance(X, list | tuple):
@@ -172,7 +176,7 @@ _NOT_NUMBERS = (
 
 
 def _kind(column: Any) -> str:
-    """Numbers, text, dates, complex numbers, or objects some of which are missing."""
+    """The kind of the values of a column; "missing" if only missing values prevent a conversion."""
     if str(column.dtype).lower().startswith("complex"):
         return "complex numbers"
     if str(column.dtype).lower().startswith(("date", "time", "duration", "period")):
@@ -188,12 +192,12 @@ def _kind(column: Any) -> str:
         return "text"
     except TypeError:
         missing = values.dtype.kind == "O" and any(is_missing(value) for value in values)
-        return "missing" if missing else "numbers"  # of the rest scikit-learn says what is wrong
+        return "missing" if missing else "numbers"  # scikit-learn describes all other errors
     return "numbers"
 
 
 def _refuse_not_finite(X: Data, names: Sequence[str], remedy_for_missing: str | None) -> None:
-    """Columns with NaN (where there is a remedy to name: else it is let through) or infinity."""
+    """Raise an error for columns with infinity, or with NaN if a remedy for NaN is given."""
     missing: Sequence[int] | Index = (
         [] if remedy_for_missing is None else _columns_with(X, np.isnan)
     )
@@ -206,7 +210,7 @@ def complain_of_columns(
     names: Sequence[str],
     remedy_for_missing: str | None = None,
 ) -> None:
-    """Where there are any."""
+    """Raise an error that names the columns with NaN or infinity, if there are any."""
     for what, bad, remedy in (
         ("NaN", missing, remedy_for_missing or _IMPUTE),
         ("infinity", infinite, "replace the infinite values or drop their rows"),
@@ -217,7 +221,7 @@ def complain_of_columns(
 
 
 def _columns_with(X: Data, found: Callable[..., Any]) -> Index:
-    """The columns in which a test of values holds anywhere; it does not for 0."""
+    """The columns in which any value passes a test. The test must be False for 0."""
     if is_sparse(X):
         return np.unique(X.indices[found(X.data)])
     anywhere = np.zeros(X.shape[1], dtype=bool)

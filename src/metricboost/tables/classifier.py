@@ -71,7 +71,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         What the owner of the table should know about the target and the columns.
     n_features_in_ : int
         The number of columns of the table, without the target.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Their names.
 
     Examples

@@ -1,13 +1,15 @@
-"""Choosing: which variant of the metric and which readout, by evidence out of fold.
+"""The choice of a variant of the metric and of a readout, by predictions out of fold.
 
-Every candidate is calibrated on the evidence that the folds give for rows they have not seen, and
-scored by the Brier score, which tells more than the count of errors if rows are few. The candidate
-with the best score is chosen, with two exceptions: all columns are used only if they clearly help,
-and the sparsest metric is chosen whose score is not clearly worse.
+A *candidate* is a variant with a readout. Its evidence for a row is out of fold: the metric was
+learned without the row. The evidence is calibrated and scored by the Brier score, which for small
+tables distinguishes candidates better than the number of errors. The candidate with the best score
+is chosen, with two exceptions. A share of the plain distance is chosen only if the score is clearly
+better with it. Among the variants without the plain distance, the sparsest one whose score is not
+clearly worse is chosen.
 
-The best score of some fifty candidates is optimistic. The error that is reported is therefore that
-of a choice which has not seen the row: for every fold the choice and the calibration are made
-again with the rows of the other folds (``chosen``).
+The best score of about fifty candidates is optimistic. The reported out-of-fold error is therefore
+computed with a separate choice for each fold: the candidate for the rows of a fold is chosen and
+calibrated with the rows of the other folds (``chosen``).
 """
 
 from __future__ import annotations
@@ -24,28 +26,29 @@ from ..model import Calibration, calibrate
 from ..model.readouts import Readout, Training, evidence, in_span
 from .fits import CrossFit, Variant
 
-#: Rows that are scored at most: with these the standard error of an error of 0.1 is 0.006.
+#: The largest number of scored rows. With 2500 rows an error of 0.1 has the standard error 0.006.
 MOST_SCORED = 2500
-#: Standard errors by which taking all columns in, and keeping more variables, must be better.
+#: The number of standard errors by which the score must be better for a share of the plain
+#: distance, and for a metric with more variables.
 TO_TAKE_ALL = 1.5
 TO_KEEP_MORE = 1.0
-#: Shares of the start metric to choose from.
+#: The shares of the plain distance to choose from, apart from 0 and 1.
 SHARES = (0.5, 0.8)
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A variant and a readout, calibrated, with its loss on every scored row."""
+    """A variant and a readout with their calibration and their loss for every scored row."""
 
     variant: Variant
     readout: Readout
     calibration: Calibration
     losses: Float
     error: float
-    #: Standard errors by which the loss is below that of guessing with the class frequencies. NaN
-    #: if the metric has seen the rows that it is judged on.
+    #: The difference between the loss of predicting the class frequencies and the loss of the
+    #: candidate, in standard errors. NaN if the metric was learned from the scored rows.
     gain: float = float("nan")
-    #: The evidence for the scored rows, n x C, from which another calibration can be made.
+    #: The evidence for the scored rows, n x C, for other calibrations.
     evidence: Float | None = None
 
     @property
@@ -53,13 +56,17 @@ class Candidate:
         return float(self.losses.mean())
 
     def better_than(self, other: Candidate, errors: float) -> bool:
-        """By more than so many standard errors of the difference, row by row."""
+        """Whether the loss is smaller by more than ``errors`` standard errors of the difference.
+
+        The standard error is that of the mean of the differences of single rows.
+        """
         gain = other.losses - self.losses
         return bool(gain.mean() > errors * gain.std() / np.sqrt(len(gain)))
 
 
 def variants(n_fits: int) -> list[Variant]:
-    """The variants to choose from, the sparsest first."""
+    """The variants to choose from. Variants without the plain distance come first, sparsest first.
+    """
     needed = sorted({1, (n_fits + 1) // 2, n_fits}, reverse=True)
     majority = (n_fits + 1) // 2
     shared = [Variant(share, majority) for share in SHARES]
@@ -67,7 +74,7 @@ def variants(n_fits: int) -> list[Variant]:
 
 
 def scored_rows(crossfit: CrossFit) -> list[Index]:
-    """The rows scored in every fold: all it left out, or as many as are enough."""
+    """The scored rows of each fold: the rows that it leaves out, at most MOST_SCORED in total."""
     total = sum(len(fold.left_out) for fold in crossfit.folds)
     share = min(1.0, MOST_SCORED / total)
     rows = []
@@ -80,7 +87,7 @@ def scored_rows(crossfit: CrossFit) -> list[Index]:
 def out_of_fold(
     crossfit: CrossFit, variant: Variant, readouts: Sequence[Readout]
 ) -> tuple[Index, dict[Readout, Float]]:
-    """The scored rows, and the evidence of every readout from metrics that have not seen them."""
+    """The scored rows, and the evidence out of fold of each readout for these rows."""
     scored = scored_rows(crossfit)
     found: list[dict[Readout, Float]] = []
     for fold, metric, rows in zip(crossfit.folds, crossfit.fold_metrics(variant), scored):
@@ -101,7 +108,7 @@ def out_of_fold(
 def candidates(
     crossfit: CrossFit, tried: Sequence[Variant], readouts: Sequence[Readout], n_jobs: int = 1
 ) -> list[Candidate]:
-    """All pairs of a variant and a readout, in order."""
+    """The candidates for all pairs of a variant and a readout, in the order of the variants."""
     found = Parallel(min(n_jobs, len(tried)))(
         delayed(_of_variant)(crossfit, variant, readouts) for variant in tried
     )
@@ -111,8 +118,8 @@ def candidates(
 def _of_variant(
     crossfit: CrossFit, variant: Variant, readouts: Sequence[Readout]
 ) -> list[Candidate]:
-    """One variant with every readout, calibrated on rows out of fold."""
-    with one_blas_thread():  # also in a worker process
+    """The candidates of one variant with each readout."""
+    with one_blas_thread():  # a worker process does not inherit the limit of the main process
         rows, found = out_of_fold(crossfit, variant, readouts)
         labels, weight = crossfit.labels[rows], crossfit.weight[rows]
         weight = weight * (len(weight) / weight.sum())
@@ -122,7 +129,7 @@ def _of_variant(
 def calibrated(
     variant: Variant, readout: Readout, values: Float, labels: Index, weight: Float
 ) -> Candidate:
-    """A candidate from its evidence for rows out of fold; ``weight`` has a mean of 1."""
+    """A candidate from its evidence out of fold. ``weight`` must have a mean of 1."""
     calibration = calibrate(values, labels, weight)
     probabilities = calibration.probabilities(values)
     losses = weight * brier(probabilities, labels)
@@ -132,7 +139,7 @@ def calibrated(
 
 
 def gain_over_guessing(losses: Float, labels: Index, weight: Float) -> float:
-    """How far losses are below those of the class frequencies, in standard errors, row by row."""
+    """The mean gain over predicting the class frequencies, in standard errors of the mean."""
     frequencies = np.bincount(labels, weight) / weight.sum()
     gain = weight * brier(np.tile(frequencies, (len(labels), 1)), labels) - losses
     error = float(gain.std() / np.sqrt(len(gain)))
@@ -140,23 +147,27 @@ def gain_over_guessing(losses: Float, labels: Index, weight: Float) -> float:
 
 
 def brier(probabilities: Float, labels: Index) -> Float:
-    """The squared distance of every row's probabilities from what happened."""
+    """The Brier score of each row: the squared distance of its probabilities from its class."""
     happened = np.eye(probabilities.shape[1])[labels]
     result: Float = ((probabilities - happened) ** 2).sum(axis=1)
     return result
 
 
 def errors(probabilities: Float, labels: Index) -> Float:
-    """1 for a row whose class is not the most probable one; of t tied classes 1 - 1/t."""
+    """The error of each row: 1 if another class is more probable than the class of the row.
+
+    If the class of the row is tied for the most probable class among t classes, the error is
+    1 - 1/t.
+    """
     winners = probabilities == probabilities.max(axis=1, keepdims=True)
     right = winners[np.arange(len(labels)), labels]
     return np.where(right, 1 - 1 / winners.sum(axis=1), 1.0)
 
 
 def chosen(crossfit: CrossFit, found: Sequence[Candidate]) -> Candidate:
-    """The best candidate, with the error and the gain of choices that have not seen the rows.
+    """The chosen candidate, with the out-of-fold error and gain of the choice.
 
-    For every fold a candidate is chosen and calibrated with the rows of the other folds, and
+    For each fold, a candidate is chosen and calibrated with the rows of the other folds. It then
     classifies the rows of the fold.
     """
     best = choose(found)
@@ -179,10 +190,9 @@ def chosen(crossfit: CrossFit, found: Sequence[Candidate]) -> Candidate:
 
 
 def plain_score(crossfit: CrossFit, found: Sequence[Candidate]) -> float:
-    """The share of the rows that plain neighbours classify correctly out of fold.
+    """The share of the rows that are classified correctly out of fold under the plain distance.
 
-    In the metric of these candidates all standardised columns count alike. NaN if no candidate
-    has this metric.
+    NaN if no candidate has the plain distance alone.
     """
     plain = [candidate for candidate in found if candidate.variant.share == 1]
     return 1 - chosen(crossfit, plain).error if plain else float("nan")
@@ -194,7 +204,7 @@ def _number_of_choice(found: Sequence[Candidate]) -> int:
 
 
 def choose(found: Sequence[Candidate]) -> Candidate:
-    """The smallest loss, but the sparsest metric that is not clearly worse."""
+    """The candidate with the smallest loss, or the sparsest one that is not clearly worse."""
     best = _best(found)
     plain = [candidate for candidate in found if candidate.variant.share == 0]
     if best.variant.share > 0:
@@ -212,6 +222,6 @@ def _best(found: Sequence[Candidate]) -> Candidate:
 
 
 def with_share(tried: Sequence[Variant], share: float) -> list[Variant]:
-    """The variants with a given share of the start metric."""
+    """The variants, with a given share of the plain distance."""
     kept = [replace(v, share=share) for v in tried if v.share == 0.0]
     return kept if share < 1 else [Variant(1.0)]

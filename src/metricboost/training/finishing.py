@@ -1,4 +1,4 @@
-"""From fits and what was chosen to the model that survives."""
+"""Finishing: the model of the fits, for the chosen variant and readout."""
 
 from __future__ import annotations
 
@@ -41,13 +41,16 @@ def finished(
 
     Parameters
     ----------
-    crossfit, pool, variant
-        The fits, their rows, and what was chosen.
+    crossfit : CrossFit
+        The fits.
+    pool : Pool
+        The rows of the fits.
+    variant : Variant
     classes : ndarray
     names : sequence of str or None
-        Of the columns of the input.
+        The names of the columns of the input.
     most : int or None
-        The most variables of the metric.
+        The largest number of variables of the metric.
     starts_plain : bool
         Whether boosting starts from the plain distance.
     """
@@ -65,7 +68,7 @@ def finished(
 
 
 def reading_of(candidate: Candidate, rows: TrainingRows, plain_score: float) -> Reading:
-    """How classes are read off the metric of a candidate."""
+    """The reading of a candidate: its readout with calibration and scores, and training rows."""
     return Reading(
         candidate.readout, candidate.calibration, rows, 1.0 - candidate.error, candidate.gain,
         plain_score,
@@ -73,9 +76,9 @@ def reading_of(candidate: Candidate, rows: TrainingRows, plain_score: float) -> 
 
 
 def rows_of(pool: Pool, models: Sequence[Model]) -> TrainingRows:
-    """A copy of the rows that serve as neighbours, in the columns that the models look at.
+    """A copy of the reference rows, with the columns that the models use.
 
-    Nothing that a user does to X after ``fit`` then changes the model.
+    Because the rows are copied, later changes of X do not change the model.
     """
     used: set[int] = set()
     for model in models:
@@ -116,7 +119,7 @@ def _on_path(fit: Learned) -> list[Term]:
 
 
 def _renumbered(fit: Learned, place: dict[Term, int]) -> Path:
-    """The path of a fit over other numbers of its terms."""
+    """The path of a fit, with the terms numbered as in ``place``."""
     number = np.array([place.get(term, -1) for term in fit.terms], dtype=np.intp)
     steps = []
     for step in fit.path.steps:
@@ -131,7 +134,7 @@ def _renumbered(fit: Learned, place: dict[Term, int]) -> Path:
 
 
 def _spread(fit: Learned, path: Path, crossfit: CrossFit) -> Float:
-    """The summed variance of the rows along the start metric, and along every step."""
+    """The total variance of the rows under the start metric, and under each step alone."""
     n_start = path.start.matrix.shape[1]
     if not n_start + len(path):
         return np.zeros(1)
@@ -148,7 +151,7 @@ def _spread(fit: Learned, path: Path, crossfit: CrossFit) -> Float:
 
 
 def _stability(crossfit: CrossFit, metric: SparseMetric) -> Float:
-    """The share of the fits that used each column, or the fact that it was missing."""
+    """The share of the fits that used each column or its indicator."""
     used = np.zeros((len(crossfit.fits), crossfit.X.shape[1]), dtype=bool)
     for row, fit in zip(used, crossfit.fits):
         if fit.best_iter:

@@ -1,18 +1,18 @@
-"""Several fits over one table, each without one fold of the rows, and the metrics made of them.
+"""Several fits over one table, each without one fold of the rows, and their average metric.
 
-Three things come from one round of fits:
+The fits give three results:
 
 - *One metric*: the average of the metrics of the fits. A column that only one fit chose has a small
   weight in the average.
-- *Stability*: the share of the fits that use a variable. It says how many variables each fit is
-  pruned to. It is no evidence against noise: the fits share most of their rows, so a noise column
-  that one fit chose is often chosen by the others too.
-- *Evidence out of fold*: every row can be classified by a metric that was learned without it. What
-  is chosen or calibrated afterwards is chosen on this evidence (``choosing``), never on the
+- *Stability*: the share of the fits that use a variable. The stability determines the number of
+  variables to which each fit is pruned. Stability is not evidence against noise: the fits share
+  most of their rows, so a noise column that one fit chose is often chosen by other fits too.
+- *Evidence out of fold*: each row can be classified by a metric that was learned without the row.
+  Variants, readouts and calibrations are chosen by this evidence (``choosing``), and never by the
   training error.
 
-A pruned fold metric, which is judged on the rows out of fold, and the pruned final metric come from
-the same factors (``CrossFit.pruned``), so that the metric that is used is the one that was judged.
+The metrics of single folds, which are scored out of fold, and the final metric are pruned by the
+same method (``CrossFit.pruned``), so that the scores apply to the final metric.
 """
 
 from __future__ import annotations
@@ -43,17 +43,18 @@ from ..model import (
 from .learn import Learned
 from .pruning import heaviest, keep_only
 
-#: Rows that are embedded at a time for their variance.
+#: The number of rows that are embedded at a time to compute variances.
 EMBEDDED_ROWS = 2**17
-#: Columns that only one of the pruned fits uses are dropped from the average of those fits if the
-#: other columns hold at least this share of its weight. Below that share the final metric would
-#: differ from the metrics that were judged out of fold. Measured by ``experiments.honesty``.
+#: Columns that only one of the pruned fits uses are dropped from the average if the other columns
+#: have at least this share of the weight of the fits. With a smaller share, the final metric would
+#: differ too much from the metrics that were scored out of fold (``experiments.honesty`` measures
+#: the effect).
 AGREED = 0.9
 
 
 @dataclass(frozen=True)
 class Fold:
-    """A fit, the rows that serve as its neighbours, and the rows that it classifies."""
+    """A fold: the fit, the rows that it keeps as neighbours, and the rows that it leaves out."""
 
     learned: Learned
     kept: Index
@@ -62,19 +63,21 @@ class Fold:
 
 @dataclass(frozen=True)
 class Variant:
-    """One way to make a metric of the fits. No variant needs another fit.
+    """One way to derive a metric from the fits. A variant needs no further fit.
 
     Attributes
     ----------
     share : float
-        The share of the plain distance (all columns alike), from 0 to 1.
+        The share of the plain distance, from 0 to 1.
     recurrences : int
-        Every fit is pruned to as many variables as occur in at least this number of fits.
+        Each fit is pruned to as many variables as occur in at least this number of fits.
     size : int or None
-        The most variables that every fit is pruned to; None for no limit.
-    steps, penalty : int or None, float or None
-        Where the paths are cut: after this number of accepted steps, or by the paper's criterion
-        with this penalty; None for the fits' own stop.
+        The largest number of variables of each fit. None sets no limit.
+    steps : int or None
+        The number of accepted steps after which the path of each fit is cut.
+    penalty : float or None
+        The penalty of the paper's criterion by which the path of each fit is cut. If ``steps`` and
+        ``penalty`` are None, each fit is cut at its own best step.
     """
 
     share: float = 0.0
@@ -95,11 +98,12 @@ class CrossFit:
     engine : Engine
     folds : list of Fold
     scaling : Scaling
-        The constants of all rows.
+        The scaling computed from all rows.
     one_fit : bool
-        Whether all folds have the same metric, learned from all rows.
+        Whether all folds have the same fit, which learned from all rows.
     sampled : bool
-        Whether the fits learned from samples, and share the moments of terms over all rows.
+        Whether the fits learned from samples. All fits then have the moments of their terms over
+        all rows.
     """
 
     X: Data
@@ -114,16 +118,16 @@ class CrossFit:
 
     @property
     def fits(self) -> list[Learned]:
-        """The different fits: one for each fold, or a single one for all."""
+        """The distinct fits: one for each fold, or a single fit for all folds."""
         return list({id(fold.learned): fold.learned for fold in self.folds}.values())
 
     def fold_metrics(self, variant: Variant) -> list[SparseMetric]:
-        """The metric of every fold by itself, learned without the rows that the fold leaves out."""
+        """The metric of each fold, which was learned without the rows that the fold leaves out."""
         made = dict(zip(map(id, self.fits), self.fit_metrics(variant)))
         return [made[id(fold.learned)] for fold in self.folds]
 
     def fit_metrics(self, variant: Variant) -> list[SparseMetric]:
-        """The metric of every fit by itself."""
+        """The metric of each fit."""
         variances = self._plain_variances if variant.share > 0 else [None] * len(self.fits)
         return [
             _assembled(fit, factor, self.X, variant.share, variance)
@@ -131,10 +135,11 @@ class CrossFit:
         ]
 
     def pruned(self, variant: Variant) -> list[Factor]:
-        """What every fit adds to the metric: the terms of its own heaviest columns.
+        """The factor of each fit on the terms of the heaviest columns of the fit.
 
-        A fit must not be pruned to the columns that recur in the other fits, because those fits
-        have seen the rows that this fit leaves out. It only takes the number of columns from them.
+        A fit must not be pruned to the columns that recur in the other fits, because the other fits
+        learned from the rows that this fit leaves out. Only the number of columns depends on the
+        other fits.
         """
         sizes = [variant.size] if variant.size is not None else []
         if variant.recurrences > 1:
@@ -144,11 +149,11 @@ class CrossFit:
 
     @cached_property
     def _plain_variances(self) -> list[float | None]:
-        """The summed variance of the scaled columns of every fit."""
+        """The total variance of the scaled columns, for the scaling of each fit."""
         return [fit.scaling.plain_variance(self.X) for fit in self.fits]
 
     def recurring(self, variant: Variant) -> set[int]:
-        """The columns that enough fits use."""
+        """The columns that at least ``variant.recurrences`` fits use."""
         return _used_by([(fit, _cut(fit, variant)) for fit in self.fits], variant.recurrences)
 
     def metric(
@@ -158,10 +163,9 @@ class CrossFit:
         imputation: Imputation | None = None,
         most: int | None = None,
     ) -> SparseMetric:
-        """The average of the fits' metrics, over terms standardised with all rows.
+        """The average of the metrics of the fits. Its terms are standardised with all rows.
 
-        ``most`` limits the number of variables of the average, and replaces the size of the
-        variant.
+        ``most`` is the largest number of variables of the average. It replaces ``variant.size``.
         """
         parts = self._agreed(variant if most is None else replace(variant, size=None))
         terms = sorted({fit.terms[t] for fit, factor in parts for t in factor.index}, key=order)
@@ -179,9 +183,10 @@ class CrossFit:
         )  # fmt: skip
 
     def _agreed(self, variant: Variant) -> list[tuple[Learned, Factor]]:
-        """The fits as they are averaged. Where they are pruned: without columns of one fit only.
+        """The factors that are averaged.
 
-        Such columns stay if the others would hold less than ``AGREED`` of the weight.
+        If the variant prunes the fits, columns that only one fit uses are dropped. They stay if the
+        other columns have less than the share ``AGREED`` of the weight.
         """
         parts = [(fit, own) for fit, own in zip(self.fits, self.pruned(variant)) if len(own.index)]
         if variant.recurrences == 1 and variant.size is None:
@@ -195,7 +200,7 @@ class CrossFit:
         return [(fit, factor) for fit, factor in agreed if len(factor.index)]
 
     def moments(self, terms: Sequence[Term]) -> Float:
-        """Mean and deviation of the terms over all rows; a start metric keeps its own."""
+        """The mean and deviation of each term over all rows. A start metric keeps its constants."""
         if self.one_fit or self.sampled:
             known = {t: m for fit in self.fits for t, m in zip(fit.terms, fit.moments)}
             return np.array([known[term] for term in terms]).reshape(-1, 2)
@@ -221,9 +226,13 @@ class CrossFit:
 
 
 def _cut(fit: Learned, variant: Variant) -> Factor:
-    """What a fit learned, up to where its path is cut; the start metric where nothing was."""
+    """The factor of a fit at the step where the variant cuts the path.
+
+    A fit without an accepted step has the factor of the start metric, which is empty for a start
+    from zero.
+    """
     if fit.best_iter == 0:
-        return fit.path.factor(0)  # empty for a start from zero
+        return fit.path.factor(0)
     if variant.steps is not None:
         return fit.path.factor(min(variant.steps, len(fit.path)))
     if variant.penalty is not None:
@@ -232,7 +241,7 @@ def _cut(fit: Learned, variant: Variant) -> Factor:
 
 
 def _used_by(parts: Sequence[tuple[Learned, Factor]], least: int) -> set[int]:
-    """The columns that occur in at least ``least`` of the factors, or in all of them."""
+    """The columns that occur in at least ``least`` factors (in all, if there are fewer factors)."""
     uses: Counter[int] = Counter()
     for fit, factor in parts:
         uses.update({column for t in factor.index for column in fit.terms[t]})
@@ -245,14 +254,14 @@ def _only(factor: Factor, terms: Sequence[Term], columns: set[int]) -> Factor:
 
 
 def _heaviest(factor: Factor, terms: Sequence[Term], size: int | None) -> Factor:
-    """W on the terms of its ``size`` heaviest columns; all of it where size is None."""
+    """W on the terms of its ``size`` heaviest columns. With None W is unchanged."""
     if size is None or not len(factor.index):
         return factor
     return keep_only(factor, terms, heaviest(factor, terms, size))
 
 
 def _over(terms: Sequence[Term], fit: Learned, factor: Factor) -> Factor:
-    """A factor of a fit over other numbers of the same terms."""
+    """The factor of a fit, with the terms numbered as in the list ``terms``."""
     place = {term: i for i, term in enumerate(terms)}
     own = np.array([place[fit.terms[t]] for t in factor.index], dtype=np.intp)
     by_number = np.argsort(own)
@@ -260,12 +269,12 @@ def _over(terms: Sequence[Term], fit: Learned, factor: Factor) -> Factor:
 
 
 def total_variance(metric: SparseMetric, X: Data) -> float:
-    """The summed variance of the embedded rows."""
+    """The total variance of the embedded rows."""
     return float(variances(metric, X).sum())
 
 
 def variances(metric: SparseMetric, X: Data) -> Float:
-    """The variance of every column of the embedding; the rows are embedded piece by piece."""
+    """The variance of each column of the embedding. The rows are embedded in blocks."""
     X = X.tocsr() if is_sparse(X) else X
     counts, means, squares = [], [], []
     for start in range(0, X.shape[0], EMBEDDED_ROWS):
@@ -282,7 +291,7 @@ def variances(metric: SparseMetric, X: Data) -> Float:
 def _assembled(
     fit: Learned, factor: Factor, X: Data, share: float, plain_variance: float | None = None
 ) -> SparseMetric:
-    """``(1 - share) W + share I``; where nothing was learned, the plain distance alone."""
+    """``(1 - share) W + share I``; the plain distance alone if the factor has no terms."""
     share = share if len(factor.index) else 1.0
     variance = total_variance(fit.metric(factor), X) if share < 1 else 1.0
     if share > 0 and plain_variance is None:
@@ -294,5 +303,5 @@ def _assembled(
 
 
 def order(term: Term) -> tuple[int, Term]:
-    """Columns first, then products of two, each in order of their columns."""
+    """The sort key of terms: columns first, then products of two columns, and so on."""
     return len(term), term

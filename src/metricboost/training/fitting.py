@@ -1,4 +1,4 @@
-"""A fit as a whole: from the pool of rows to the model."""
+"""The whole fit of an estimator, from the pool of rows to the model."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from .run import Run
 
 @dataclass(frozen=True)
 class Choices:
-    """What is given, and what is left to choose on rows out of fold.
+    """The parameters that determine which variants and readouts are candidates.
 
     Attributes
     ----------
     n_averaged, prune, start_share
         As in the estimators.
     readouts : list of Readout or None
-        Those to choose from; None for a model that only embeds.
+        The readouts to choose from. None is for a model that only embeds.
     """
 
     n_averaged: int
@@ -41,24 +41,24 @@ class Choices:
 
     @property
     def size(self) -> int | None:
-        """The number of variables, if it is given."""
+        """The number of variables, if ``prune`` is a number; None otherwise."""
         return self.prune if isinstance(self.prune, int) else None
 
     def variants(self, n_fits: int) -> list[Variant]:
-        """What ``prune`` and ``start_share`` leave to choose from."""
+        """The variants that ``prune`` and ``start_share`` allow."""
         tried = variants(n_fits if self.prune == "auto" else 1)
         if self.start_share != "auto":
             tried = with_share(tried, float(self.start_share))
         elif n_fits == 1 or self.size is not None:
-            # A single metric has seen all rows, so no row can tell which share is best. A given
-            # number of variables leaves no room for all columns.
+            # With a single fit there are no rows out of fold by which a share can be chosen. With
+            # a given number of variables, the plain distance would add all other columns.
             tried = with_share(tried, 0.0)
         return [replace(variant, size=self.size) for variant in tried]
 
 
 @dataclass(frozen=True)
 class Fit:
-    """A model, and what only warnings need to know."""
+    """A model, with the fits and the gain on which the warnings depend."""
 
     model: Model
     crossfit: CrossFit
@@ -78,15 +78,17 @@ def fit_model(
     choices: Choices,
     run: Run,
 ) -> Fit:
-    """Learn the metrics, choose among what can be made of them, and make the model.
+    """Learn the metrics of the folds, choose a variant and a readout, and create the model.
 
     Parameters
     ----------
     pool : Pool
     classes : ndarray
     names : sequence of str or None
-        Of the columns of the input.
-    options, choices, run
+        The names of the columns of the input.
+    options : LearningOptions
+    choices : Choices
+    run : Run
     """
     crossfit = _learned(pool, options, choices, run)
     refuse_far_rows(crossfit, options.max_degree, names)
