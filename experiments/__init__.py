@@ -1,6 +1,6 @@
-"""What is measured: quality, speed, and the tables and figures of the paper.
+"""Experiments: quality, speed, and the tables and figures of the paper.
 
-Every experiment is a command, ``python -m experiments.<name>``, and lies outside the installed
+Every experiment is a command, ``python -m experiments.<name>``, and is not part of the installed
 package. A measurement is a cell: a table, a model, a seed and settings (``results.Cell``). The
 results of an experiment are one file of JSON lines in ``results/``, and every line names the code
 that measured it. ``runner`` measures the cells that a file does not have yet, ``tables`` has the

@@ -1,9 +1,9 @@
-"""Fifty steps of the torch engine held against those of the NumPy engine: terms and weights.
+"""Compare the terms and weights of fifty steps of the torch engine with the NumPy engine.
 
     python -m experiments.agreement torch   # float64, float32; CPU and GPU
 
-On both simulations and, if it is there, on Madelon; with panels and with all columns at every step.
-Also the error on rows that no fit has seen.
+The tables are both simulations and, if its file is there, Madelon. Steps see panels or all columns.
+The command also prints the error on rows that no fit has seen.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ROWS = 400
 
 
 def tables() -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Twice as many rows: the second half is for the error."""
+    """Tables with a second half of rows, on which the error is measured."""
     found = {
         "rings": make_double_ring(2 * ROWS, 100, random_state=0)[:2],
         "xor": make_xor(2 * ROWS, 100, random_state=0)[:2],
@@ -51,7 +51,7 @@ def settings(panels: bool, steps: int) -> LearningOptions:
 
 
 def agreement(found: Learned, expected: Learned) -> tuple[bool, float]:
-    """Whether the terms are the same, and how far the weights are apart, relatively."""
+    """Whether the terms are equal, and the largest relative difference of the weights."""
     steps, others = found.path.steps, expected.path.steps
     terms = [s.support.tolist() for s in steps] == [s.support.tolist() for s in others]
     return terms, max(abs(a.weight / b.weight - 1) for a, b in zip(steps, others))

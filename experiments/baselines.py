@@ -1,11 +1,12 @@
-"""The baselines: LMNN beside that of metric-learn, and the time of PGDM on wide tables.
+"""Compare LMNN with that of metric-learn, and measure the time of PGDM on wide tables.
 
     METRICBOOST_RIVALS_PYTHON=... python -m experiments.baselines lmnn
     python -m experiments.baselines pgdm
 
-``lmnn`` fits both on Madelon (both objectives by one function, over all triplets) and on splits of
-Ionosphere (test errors of 3-NN), metric-learn 0.7.0 in an environment of its own. ``pgdm`` times
-the full matrix. Wall seconds, and CPU seconds in brackets.
+``lmnn`` fits both on Madelon, where one function computes both objectives over all triplets, and on
+splits of Ionosphere, where it prints test errors of 3-NN. metric-learn 0.7.0 runs in a separate
+environment. ``pgdm`` measures PGDM with the full matrix. Times are wall-clock seconds, with CPU
+seconds in brackets.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ FOREIGN = {"n_neighbors": K, "random_state": 0}
 
 
 def timed(run: Callable[[], Any]) -> tuple[Any, float, float]:
-    """The result, wall seconds, and CPU seconds with those of finished processes."""
+    """The result, wall-clock seconds, and CPU seconds including finished child processes."""
     before, start = cpu_seconds(), time.perf_counter()
     result = run()
     return result, time.perf_counter() - start, cpu_seconds() - before
@@ -46,7 +47,7 @@ def standardised(split: Split) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
 
 
 def lmnn_objective(L: npt.NDArray[Any], X: npt.NDArray[Any], y: npt.NDArray[Any]) -> float:
-    """Half of the distances to the targets, and half of all hinges: the plain way."""
+    """Half of the distances to the targets plus half of all hinges, without any shortcut."""
     E, total = X @ L.T, 0.0
     for c in np.unique(y):
         own, rest = np.flatnonzero(y == c), np.flatnonzero(y != c)

@@ -1,12 +1,12 @@
-"""Fits on a Dask cluster of processes: time, the client's memory, and a worker that dies.
+"""Fits on a Dask cluster of processes: time, memory of the client, and a worker that is killed.
 
-    python -m experiments.cluster 1000000 100             # beside the fit in memory
-    python -m experiments.cluster 1000000 100 --kill      # and again with a worker killed
+    python -m experiments.cluster 1000000 100             # with the same fit in memory
+    python -m experiments.cluster 1000000 100 --kill      # also with a killed worker
     python -m experiments.cluster 50000000 20 --partitions 200 --no-memory
 
-A double ring spread over a tenth of the columns. Partitions are made on the workers, in every pass
-again, and never stored. The defaults; the fit in memory and the one with a killed worker must have
-the same terms.
+The table is a double ring that is spread over a tenth of the columns. The workers make the
+partitions again in every pass and never store them. Fits have the defaults. The fit in memory and
+the fit with a killed worker must have the same terms.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from metricboost.dask import SDistClassifier
 from .large import peak_memory
 from .results import record
 
-#: A model, and what its fit took.
+#: A model, with the time and memory of its fit.
 Fit = tuple[Any, dict[str, Any]]
 
 
 def part(n: int, p: int, number: int) -> np.ndarray:
-    """Some rows, the class in the last column."""
+    """Some rows, with the class in the last column."""
     rng = np.random.default_rng((0, number))
     labels = np.arange(n) % 2
     angle, radius = rng.uniform(0, 2 * np.pi, n), 1.0 + labels + 0.48 * rng.normal(size=n)
@@ -58,7 +58,7 @@ def table(n: int, p: int, partitions: int) -> tuple[da.Array, da.Array]:
 
 
 def fitted(client: Client, X: da.Array, y: da.Array, kill: float | None = None) -> Fit:
-    """A fit on the cluster; ``kill``: the seconds after which a worker is killed."""
+    """A fit on the cluster. A worker is killed after ``kill`` seconds."""
     if kill is not None:
         processes = sorted(client.run(os.getpid).values())
         victim = random.Random(0).choice(processes)
@@ -70,7 +70,7 @@ def fitted(client: Client, X: da.Array, y: da.Array, kill: float | None = None) 
 
 
 def keep(X: da.Array, how: str, fit: Fit, against: Any = None) -> None:
-    """Print and record a fit, and how far its weights are from those of another one."""
+    """Print and record a fit, and the difference of its weights to those of another fit."""
     model, values = fit
     told = f"{values['seconds']:.1f} s"
     if "megabytes" in values:
@@ -114,7 +114,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--partitions", type=int, default=16)
     parser.add_argument("--kill", action="store_true")
-    parser.add_argument("--no-memory", action="store_true", help="no fit in memory beside it")
+    parser.add_argument("--no-memory", action="store_true", help="leave out the fit in memory")
     given = parser.parse_args()
     X, y = table(given.rows, given.columns, given.partitions)
     local = None if given.no_memory else in_memory(X, given.columns)

@@ -1,11 +1,12 @@
-"""Engines side by side: what a step and a refresh take.
+"""Compare engines: the time of a step and of a refresh.
 
     python -m experiments.engines torch 1000000 1000            # on a GPU
     python -m experiments.engines native 20000 1000             # the same problem, smaller
     python -m experiments.engines native 20000 200 --steps 40
 
-The double ring spread over a tenth of the columns, k 10, every step accepted (no gate), no
-screening, all else at the defaults. Times are wall seconds on all cores.
+The table is the double ring that is spread over a tenth of the columns. There are 10 neighbours, no
+gate, so that every step is accepted, and no screening. Other parameters have their defaults. Times
+are wall-clock seconds on all cores.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ from metricboost.training.options import LearningOptions
 from .results import record
 
 K, KAPPA, STEPS, REFRESH_EVERY = 10, 16, 200, 20
-#: As many candidates as a fit with the defaults has at most.
+#: The largest number of candidates of a fit with the defaults.
 MOST_CANDIDATES = 2000
 
 
 def problem(n: int, p: int) -> tuple[np.ndarray, np.ndarray]:
-    """The double ring in float32, made column by column."""
+    """The double ring in float32. It is made column by column to save memory."""
     rng = np.random.default_rng(0)
     labels = np.arange(n) % 2
     angle, radius = rng.uniform(0, 2 * np.pi, n), 1.0 + labels + 0.48 * rng.normal(size=n)
@@ -67,7 +68,7 @@ def step_times(
         marks.append((time.perf_counter(), sum(step.refreshed for step in path.steps)))
 
     cores = os.cpu_count() or 1
-    with threadpool_limits(1, user_api="blas"):  # the engine has threads of its own
+    with threadpool_limits(1, user_api="blas"):  # the engine starts its own threads
         learned = learn(X, labels, np.ones(len(labels)), get_engine(engine, cores), given, watch)
     taken = [(after[0] - before[0], after[1] > before[1]) for before, after in pairwise(marks)]
     step = float(np.median([seconds for seconds, refreshed in taken if not refreshed]))
@@ -76,7 +77,7 @@ def step_times(
 
 
 def _wait() -> None:
-    """For a GPU, if one is in use."""
+    """Wait until the GPU has finished, if a GPU is used."""
 
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available():
@@ -110,7 +111,7 @@ def main() -> None:
 
 
 def _machine() -> str:
-    """The GPU if one is in use, else the number of cores."""
+    """The name of the GPU if one is used, otherwise the number of cores."""
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available():
         return str(torch.cuda.get_device_name())

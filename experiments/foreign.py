@@ -2,8 +2,8 @@
 
     python foreign.py LMNN '{"n_neighbors": 3}' training.npz components.npz
 
-metric-learn 0.7.0 does not work with current scikit-learn: this file runs in an environment of its
-own (scikit-learn 1.5), and imports nothing of this project. It sees the training rows only.
+metric-learn 0.7.0 does not work with current scikit-learn. This file therefore runs in a separate
+environment with scikit-learn 1.5, and imports nothing of this project. It sees only training rows.
 """
 
 import json
@@ -21,7 +21,8 @@ def main() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         learner = getattr(metric_learn, kind)(**json.loads(parameters)).fit(X, y)
-    # LFDA takes the root of eigenvalues that rounding may have made negative: no direction at all.
+    # LFDA takes square roots of eigenvalues. If rounding made an eigenvalue negative, its direction
+    # is NaN and is set to zero.
     np.savez(target, components=np.nan_to_num(np.real(learner.components_)))
 
 

@@ -1,12 +1,12 @@
-"""Whether a model is as good as it says: out-of-fold errors against errors on new rows.
+"""Compare out-of-fold errors with errors on new rows.
 
     python -m experiments.honesty pruning --seeds 0 12
     python -m experiments.honesty noise --seeds 0 20
 
 ``pruning`` fits simulated tables with the defaults and with ``prune=None``. It prints how far the
 error on 2,000 new rows is above the out-of-fold error, and above the error without pruning.
-``noise`` fits tables whose columns say nothing about the classes, and pure interactions beside
-them. It prints the mean ``oob_score_`` and how many fits count as better than guessing.
+``noise`` fits tables whose columns hold no information about the classes, and, for comparison, pure
+interactions. It prints the mean ``oob_score_`` and how many fits count as better than guessing.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Table = tuple[np.ndarray, np.ndarray]
 
 
 def parity(n: int, p: int, seed: int) -> Table:
-    """The class is the sign of a product of three columns at +-1, all columns with noise 0.4."""
+    """The class is the sign of a product of three columns of +-1. All columns have noise 0.4."""
     rng = np.random.default_rng(seed)
     signs = rng.choice([-1.0, 1.0], size=(n, p))
     y = signs[:, rng.choice(p, 3, replace=False)].prod(axis=1) > 0
@@ -44,7 +44,7 @@ SIMULATIONS: dict[str, Callable[[int, int, int], Table]] = {
     "rings": lambda n, p, seed: make_double_ring(n, p, random_state=seed),
     "parity of three": parity,
 }
-#: Simulations with the degree they are fitted with.
+#: Simulations, and the degree of their fits.
 PRUNED = (
     ("pure XOR", 2), ("pure rings", 2), ("XOR", 2), ("rings", 2),
     ("pure XOR", 3), ("pure rings", 3), ("parity of three", 3),

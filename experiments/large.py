@@ -1,17 +1,17 @@
-"""Large tables: time, memory and errors where fits learn from samples of the rows.
+"""Large tables: time, memory and errors if fits learn from samples of the rows.
 
     python -m experiments.large growth            # time at 50,000 and 1,000,000 rows, in one run
     python -m experiments.large time 200000 200   # one fit
-    python -m experiments.large memory            # 1,000,000 x 50, above the table
+    python -m experiments.large memory            # 1,000,000 x 50, memory in addition to the table
     python -m experiments.large mapped            # 10,000,000 x 50, a file of 2 GB
-    python -m experiments.large errors            # against max_rows=None
+    python -m experiments.large errors            # compared with max_rows=None
     python -m experiments.large errors --tables rings --sizes 5000 10000 --seeds 100 103
     python -m experiments.large rare              # a class of 0.2%
-    python -m experiments.large references        # neighbours of predictions: how many are enough
+    python -m experiments.large references        # numbers of training rows for predictions
 
-Errors are measured on 20,000 other rows, or on the 30% of a real table that a split leaves out. A
-run of errors that was interrupted goes on where it stopped. Times are wall seconds on all cores.
-Memory is anonymous memory, sampled every 10 milliseconds.
+Errors are measured on 20,000 other rows, or on the 30% of a real table that a split leaves out. If
+a run of ``errors`` was interrupted, the next run continues it. Times are wall-clock seconds on all
+cores. Memory is anonymous memory, sampled every 10 milliseconds.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from .results import Cell, Results, Row, mean_and_error, measured, number, paire
 from .runner import measure_missing
 
 N_TEST = 20_000
-#: Sizes of samples that predictions read from.
+#: Numbers of training rows among which predictions search for neighbours.
 REFERENCES = (10_000, 20_000, 50_000, 100_000, None)
 Table = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 def weak(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Ten weak columns and three weak products of 100 columns; the Bayes error is 0.365."""
+    """100 columns, of which ten columns and three products have weak effects. Bayes error 0.365."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, 100), dtype=np.float32)
     logit = X[:, :10].sum(axis=1) + sum(X[:, 10 + 2 * j] * X[:, 11 + 2 * j] for j in range(3))
@@ -53,7 +53,7 @@ def weak(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def rare(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """A class of 0.2%, from a product and a column of 30."""
+    """A class with 0.2% of the rows. A product and a column among 30 columns determine it."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, 30), dtype=np.float32)
     z = 1.5 * X[:, 0] * X[:, 1] + X[:, 2]
@@ -81,7 +81,7 @@ def loaded(cell: Cell) -> Table:
 
 
 def measure(cell: Cell) -> Row:
-    """A fit with limits of the rows, and its errors."""
+    """Fit with limits on the rows, and measure the errors."""
     X, X_test, y, y_test = loaded(cell)
     model = SDistClassifier(random_state=cell.seed, **cell.settings["parameters"])
     start = time.perf_counter()
@@ -168,7 +168,7 @@ def timed_passes() -> Iterator[list[float]]:
 
 
 def growth(arguments: argparse.Namespace) -> None:
-    """Rings of 50 columns: alternating fits of 50,000 and of 1,000,000 rows."""
+    """Time alternating fits of 50,000 and of 1,000,000 rows, on rings with 50 columns."""
     sizes = arguments.size or [50_000, 1_000_000]
     X, y = make_double_ring(max(sizes), 50, random_state=0)
     seconds: dict[int, list[float]] = {n: [] for n in sizes}
@@ -256,7 +256,7 @@ def anonymous() -> float:
 
 @contextmanager
 def peak_memory() -> Iterator[Callable[[], float]]:
-    """Megabytes of anonymous memory above those at the start, at most so far."""
+    """The peak of the anonymous memory in megabytes, minus the memory at the start."""
     start = anonymous()
     highest, ended = [start], threading.Event()
 
@@ -282,7 +282,7 @@ def main() -> None:
         "rare": errors, "references": errors,
     }  # fmt: skip
     parser.add_argument("what", choices=tuple(run))
-    parser.add_argument("size", type=int, nargs="*", help="rows and columns; of growth two rows")
+    parser.add_argument("size", type=int, nargs="*", help="rows and columns; growth: two of rows")
     parser.add_argument("--tables", nargs="+", default=["rings", "xor", "weak", *REAL])
     parser.add_argument("--sizes", nargs="+", default=["None", "auto"])
     parser.add_argument("--seeds", type=int, nargs=2, default=(0, 5), metavar=("FROM", "TO"))

@@ -20,7 +20,7 @@ OUT_OF_TIME = -signal.SIGXCPU if resource is not None else None
 
 @contextmanager
 def cpu_limit(seconds: float) -> Iterator[None]:
-    """A signal ends this process if it uses more CPU seconds than this."""
+    """Let a signal end this process when it has used this number of CPU seconds."""
     if resource is None or not math.isfinite(seconds):
         yield
         return

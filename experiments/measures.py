@@ -1,4 +1,4 @@
-"""Measurements of one fit: errors, time and memory, variables, rank, and what tuning chose."""
+"""Measurements of one fit: errors, time, memory, variables, rank and tuned parameters."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def timed_fit(model: BaseEstimator, split: Split) -> Row:
 
 
 def scores(model: BaseEstimator, split: Split) -> Row:
-    """The error, and what probabilities and graded evidence say, if the model has them."""
+    """The error, and scores of the probabilities and of the evidence if the model has them."""
     X, y = split.X_test, split.y_test
     predicted, labels = model.predict(X), np.unique(split.y_train)
     row = {
@@ -68,7 +68,7 @@ def scores(model: BaseEstimator, split: Split) -> Row:
 
 
 def variables(model: BaseEstimator, split: Split) -> Row:
-    """The number of columns used and, if the truth is known, how many of them are right."""
+    """The number of columns used and, if known, how many of them are relevant."""
     importances, used = _importances(model, split.X_train.shape[1])
     if used is None:
         return {}
@@ -84,7 +84,7 @@ def variables(model: BaseEstimator, split: Split) -> Row:
 def _importances(
     model: BaseEstimator, p: int
 ) -> tuple[npt.NDArray[np.float64] | None, npt.NDArray[np.bool_] | None]:
-    """The weights of the p columns and whether they are used; None if the model does not tell."""
+    """The weights of the p columns, and whether each is used. None if the model has no weights."""
     for part in parts(model):
         if hasattr(part, "pairs_"):  # the pair screening
             return None, np.isin(np.arange(p), np.ravel(part.pairs_))
@@ -106,7 +106,7 @@ def _weights(model: BaseEstimator, p: int) -> Any:
 
 
 def rank(model: BaseEstimator) -> Row:
-    """Dimensions of the metric."""
+    """The number of dimensions of the metric."""
     linear = _linear_map(model)
     if linear is not None:
         return {"rank": int(np.linalg.matrix_rank(linear)) if linear.size else 0}
@@ -123,7 +123,7 @@ def _linear_map(model: BaseEstimator) -> npt.NDArray[np.float64] | None:
 
 
 def parts(model: BaseEstimator) -> list[BaseEstimator]:
-    """The steps of a pipeline in order, also of one inside another, or of the best of a search."""
+    """The steps of a pipeline in order, including nested pipelines and the best of a search."""
     if hasattr(model, "best_estimator_") and isinstance(model.best_estimator_, Pipeline):
         return parts(model.best_estimator_)
     if isinstance(model, Pipeline):
@@ -132,7 +132,7 @@ def parts(model: BaseEstimator) -> list[BaseEstimator]:
 
 
 def chosen(model: BaseEstimator) -> Row:
-    """What tuning chose."""
+    """The parameters that tuning chose."""
     if isinstance(model, GridSearchCV):
         return {"best_params": dict(model.best_params_), "one_fit_seconds": model.refit_time_}
     final = parts(model)[-1]

@@ -1,11 +1,11 @@
-"""One mistyped value in an informative column, and what the remedy costs where there is none.
+"""The scaling by the other rows: its gain with a mistyped value, and its cost without one.
 
-    python -m experiments.mistyped                           # XOR with one value far out
+    python -m experiments.mistyped                           # XOR with one extreme value
     python -m experiments.mistyped SECOM Leukemia            # real tables
 
-If a few values have made the deviation of a column, the deviation of its other rows is taken
-(``boosting.scaling``). The same fits with this remedy and without it. Seeds from 100 on, as for all
-choices.
+If a few values determine the deviation of a column, the column is scaled by the deviation of the
+other rows (``boosting.scaling``). The same fits are run with and without this scaling. Seeds start
+at 100, as for all choices of defaults.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .runner import measure_missing
 from .tables import Split
 
 REMEDIES = {"without": 0.0, "with": scaling.INFLATED}
-#: How far out the value lies, in deviations of its column.
+#: The size of the mistyped value, in deviations of its column.
 FAR = (50, 100, 200, 300, 1000, 10_000)
 
 
@@ -35,7 +35,7 @@ def mistyped(far: float, seed: int) -> Split:
 
 
 def measure(cell: Cell) -> Row:
-    """A fit with the remedy or without it; this process does nothing else."""
+    """Fit with or without the scaling. The process does nothing else: a constant is changed."""
     scaling.INFLATED = REMEDIES[cell.model]
     far = cell.settings.get("far")
     split = tables.load(cell.table, cell.seed) if far is None else mistyped(far, cell.seed)
@@ -64,7 +64,7 @@ def main() -> None:
     if not arguments.print_only:
         measure_missing(cells, results, measure, jobs=arguments.jobs)
     for name in settings:
-        key = "auc" if name == "SECOM" else "error"  # SECOM's error says nothing
+        key = "auc" if name == "SECOM" else "error"  # the error on SECOM has no meaning
         found = [measured(results.seeds("mistyped", name, model), key) for model in REMEDIES]
         share = tables.overlap(name)
         means = [number(*mean_and_error(one.values(), share)) for one in found]

@@ -1,9 +1,10 @@
-"""Several pure interactions at once: none of them alone is enough, and none shows in a column.
+"""Simulations with several pure interactions, none of which shows in a single column.
 
-The class is drawn first, with equal odds. Given it, every pair of informative columns is drawn on
-its own, as an exclusive or or as two rings. So the log-odds of a row are the sum of the log-odds of
-its pairs: every pair says something about every row. The spreads are wider than in the tables of a
-single pair, such that all pairs together leave a Bayes error of 0.15, as one pair does there.
+The class is drawn first, with equal odds. Given the class, every pair of informative columns is
+drawn independently, as an exclusive or or as two rings. The log odds of a row are therefore the sum
+of the log odds of its pairs, and every pair holds information about every row. The spreads are
+wider than in the tables with a single pair, so that all pairs together have the Bayes error 0.15 of
+these tables.
 
     python -m experiments.mixtures    # the Bayes errors, by simulation
 """
@@ -23,7 +24,7 @@ Float = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Mixture:
-    """Pairs of columns, independent given the class; `bayes_error` as `main` finds it."""
+    """Pairs of columns that are independent given the class. `main` computes `bayes_error`."""
 
     pairs: tuple[Latent, ...]
     bayes_error: float
@@ -46,9 +47,9 @@ class Mixture:
         return np.asarray(expit(sum(logit(np.clip(share, 1e-15, 1 - 1e-15)) for share in shares)))
 
 
-#: Either pair alone leaves 0.23 (exclusive or) and 0.24 (rings).
+#: The Bayes error of a single pair is 0.23 (exclusive or) or 0.24 (rings).
 XOR_AND_RING = Mixture((Crossing(0.74, 0.67), Rings(0.82, 1.64, 0.57)), 0.150)
-#: One pair alone leaves 0.28, two 0.20.
+#: The Bayes error of one pair is 0.28, and that of two pairs 0.20.
 THREE_XORS = Mixture((Crossing(0.69, 0.72),) * 3, 0.148)
 
 

@@ -1,7 +1,7 @@
 """The models of the experiments, by name: metricboost, its ablations, and the rivals.
 
-A builder takes the settings of a cell, which are plain values: all that the result depends on.
-Modules of other packages are imported late, so that one that is not installed costs only itself.
+A builder takes the settings of a cell: plain values that determine the result. Modules of other
+packages are imported late. If a package is not installed, only its own models are not available.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ def paper_rival(name: str, settings: Settings) -> BaseEstimator:
 
 
 def ranks() -> BaseEstimator:
-    """Columns replaced by the normal quantiles of their ranks: another way with heavy tails."""
+    """Columns replaced by the normal quantiles of their ranks, an alternative to clipping."""
     scores = QuantileTransformer(n_quantiles=1000, output_distribution="normal")
     return make_pipeline(scores, SDistClassifier(random_state=0, clip=None))
 
 
-#: The paper's rivals with one thing changed, to see what it does.
+#: The paper's rivals with one setting changed, to measure the effect of the setting.
 APART: dict[str, tuple[str, dict[str, Any]]] = {
     f"{name}, {how}": (name, {"scaling": scaling})
     for name in ("PGDM", "LMNN", "SMLsm", "NCA")
@@ -67,7 +67,7 @@ APART: dict[str, tuple[str, dict[str, Any]]] = {
     "PGDM, without ridge": ("PGDM", {"grid": {"diagonal": [False], "regularization": [1e-6]}}),
 }
 
-#: metricboost, and what it is without one of its parts.
+#: metricboost, and metricboost without one of its parts.
 OURS: dict[str, Builder] = {
     "defaults": ours(),
     "tuned": searched(),
@@ -120,7 +120,7 @@ MODELS: dict[str, Builder] = {
 
 
 def default_settings(name: str) -> dict[str, Any]:
-    """What the result of a model depends on, if an experiment does not say otherwise."""
+    """The settings of a model, if an experiment does not give others."""
     if name in GRIDS:
         return {"grid": GRIDS[name], "scaling": "standard"}
     if name in APART:
@@ -137,13 +137,13 @@ def default_settings(name: str) -> dict[str, Any]:
 
 
 def described(model: BaseEstimator) -> dict[str, str]:
-    """All parameters, the defaults too: if a default changes, so does the model."""
+    """All parameters, including defaults, so that a changed default gives another model."""
     given = sorted(model.get_params().items())
     return {name: repr(value) for name, value in given if not name.endswith("steps")}
 
 
 def build(name: str, settings: Settings) -> BaseEstimator:
-    """A fresh model; NotAvailableError if a package that it needs is missing."""
+    """An unfitted model. Raises NotAvailableError if a package is not installed."""
     try:
         return MODELS[name](settings)
     except ImportError as error:

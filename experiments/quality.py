@@ -1,14 +1,14 @@
-"""The quality study: 20 stratified 70/30 splits of every table, models beside their rivals.
+"""The quality study: metricboost and its rivals on 20 stratified 70/30 splits of every table.
 
     python -m experiments.quality binary
     python -m experiments.quality multiclass --models 3-NN "scikit-learn NCA" --seeds 0 5
     python -m experiments.quality interactions --print-only
 
 No model chooses anything on its test rows. The defaults were chosen on the tables of ``CHOSEN_ON``,
-on splits with other seeds. A fit has ten minutes; one that needs more is recorded as such. A run
-that was interrupted goes on where it stopped. If the defaults of metricboost change, its cells are
-measured again; for those of other models there is ``--fresh``. ``experiments.pages`` writes the
-tables of the documentation from the results.
+on splits with other seeds. A fit may take ten minutes of CPU time; a longer fit is recorded as a
+timeout. If a run was interrupted, the next run continues it. If the defaults of metricboost change,
+its cells are measured again. The cells of other models are measured again with ``--fresh``.
+``experiments.pages`` writes the tables of the documentation from the results.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CHOSEN_ON = ("Madelon", "Ionosphere", "SECOM", "Sonar")
 
 @dataclass(frozen=True)
 class TableSet:
-    """Tables and models; ``reference`` is the model that the others are printed against."""
+    """Tables and models. Differences are printed to the model ``reference``."""
 
     tables: Sequence[str]
     models: Sequence[str]
@@ -86,12 +86,12 @@ STUDY = {
     ),
     "tuning": TableSet(CHOSEN_ON, ("tuned", "tuned, one model"), "tuned", "choices", (100, 120)),
 }  # fmt: skip
-#: Two million products and more do not fit into memory.
+#: Tables with two million products and more, which do not fit into memory.
 TOO_LARGE = {
     ("pure XOR, N 300, p 2000", "L1 logistic, all pairs"),
     ("pure XOR, N 500, p 5000", "L1 logistic, all pairs"),
 }
-#: Scores of which more is better.
+#: Scores of which larger values are better.
 RISING = {"auc", "balanced_accuracy"}
 #: title, key, format
 COLUMNS = [
@@ -110,7 +110,7 @@ COLUMNS = [
 
 
 def selected(chosen: TableSet) -> Iterator[Cell]:
-    """In blocks of five seeds, so that an unfinished run has some splits of everything."""
+    """The cells in blocks of five seeds, so that an unfinished run has some splits of each."""
     seeds = range(*chosen.seeds)
     settings = {model: default_settings(model) for model in chosen.models}
     for first in range(0, len(seeds), 5):
@@ -122,7 +122,7 @@ def selected(chosen: TableSet) -> Iterator[Cell]:
 
 
 def show(results: Results, experiment: str, table: str, models: Sequence[str], to: str) -> None:
-    """The models on one table, and how much each differs from the reference."""
+    """Print the models on one table, and the difference of each to the reference."""
     print(table)
     reference = measured(results.seeds(experiment, table, to))
     share = tables.overlap(table)
@@ -158,7 +158,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, nargs=2, metavar=("FROM", "TO"))
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--limit", type=float, default=600, help="CPU seconds of a cell")
-    parser.add_argument("--give-up", type=int, default=2, help="timeouts before a pair is left")
+    parser.add_argument("--give-up", type=int, default=2, help="timeouts that stop a model")
     parser.add_argument("--fresh", action="store_true", help="measure known cells again")
     parser.add_argument("--print-only", action="store_true")
     return parser.parse_args()

@@ -1,11 +1,11 @@
 """Cells and their results: one file of JSON lines for every experiment.
 
-A line holds the names of a cell, what was measured, and the code that measured it. A line is
-appended when its cell ends, so an experiment that was stopped goes on where it was. A later line
-replaces an earlier one of the same cell; ``tidy`` removes the earlier ones and sorts the file.
+A line holds the names of a cell, its measurements, and the code that measured it. A line is
+appended when its cell ends, so an experiment that was stopped can be continued. A later line
+replaces an earlier line of the same cell. ``tidy`` removes the earlier lines and sorts the file.
 
 A line without a seed is a summary: the mean and the standard error over a number of splits whose
-single results were not kept. It stands until as many splits have been measured.
+single results were not kept. The summary is used until as many splits have been measured.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ import numpy as np
 from metricboost import __version__
 from metricboost._files import replacing
 
-#: Where results are kept, unless the variable METRICBOOST_RESULTS names another folder.
+#: The folder of the results. The environment variable METRICBOOST_RESULTS can name another one.
 RESULTS = Path(__file__).parent / "results"
 
-#: What is known of a cell. "status" is "ok", "timeout", "failed" or "not available".
+#: The result of a cell. "status" is "ok", "timeout", "failed" or "not available".
 Row = dict[str, Any]
-#: Table, model and seed; the seed of a summary is None.
+#: Table, model and seed. The seed of a summary is None.
 Key = tuple[str, str, int | None]
 
 
@@ -47,9 +47,9 @@ class Cell:
     seed : int
         The seed of the split, or of everything drawn at random.
     settings : mapping
-        All else that the result depends on; plain values, as in JSON.
+        Everything else that determines the result, as plain values of JSON.
     task : str
-        What is measured.
+        The name of the task that measures the cell.
     """
 
     experiment: str
@@ -65,7 +65,7 @@ class Cell:
 
     @property
     def fingerprint(self) -> str:
-        """Of the settings: a result of other settings is no result of this cell."""
+        """A hash of the settings. A result with other settings is not a result of this cell."""
         told = [self.task, self.model, self.table, dict(self.settings)]
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:10]
 
@@ -84,7 +84,7 @@ class Results:
         return self.folder / f"{experiment}.jsonl"
 
     def of(self, experiment: str) -> dict[Key, Row]:
-        """The rows of an experiment; an unfinished line is no row."""
+        """The rows of an experiment. An incomplete last line is ignored."""
         if experiment not in self._known:
             rows: dict[Key, Row] = {}
             path = self.path(experiment)
@@ -101,7 +101,7 @@ class Results:
         return self.of(cell.experiment).get(cell.key)
 
     def rows(self, cells: Iterable[Cell]) -> list[Row]:
-        """The rows of the cells that have one, in their order."""
+        """The rows of the cells that have a row, in the order of the cells."""
         return [row for cell in cells if (row := self.row(cell)) is not None]
 
     def missing(self, cells: Iterable[Cell], limit: float) -> list[Cell]:
@@ -114,7 +114,7 @@ class Results:
         return [row for (t, m, seed), row in known if (t, m) == (table, model) and seed is not None]
 
     def summary(self, experiment: str, table: str, model: str, key: str = "error") -> Row | None:
-        """The summary of splits that were not kept, until as many have been measured."""
+        """The summary of splits whose results were not kept, until as many are measured."""
         row = self.of(experiment).get((table, model, None))
         if row is None or (key not in row and row["status"] == "ok"):
             return None
@@ -122,7 +122,7 @@ class Results:
         return None if len(found) >= row["splits"] else row
 
     def add(self, cell: Cell, row: Row) -> None:
-        """Append what was measured."""
+        """Append the measurements of a cell."""
         self._append(cell.experiment, {**_names(cell), "settings": cell.fingerprint, **row})
 
     def _append(self, experiment: str, row: Row) -> None:
@@ -136,7 +136,7 @@ class Results:
         self.of(experiment)[kept["table"], kept["model"], kept.get("seed")] = kept
 
     def tidy(self, experiment: str) -> None:
-        """Write the file anew: one line for every cell, sorted."""
+        """Rewrite the file with one line for every cell, sorted."""
         self._known.pop(experiment, None)
         known = self.of(experiment).values()
         rows = sorted(known, key=lambda row: (row["table"], row["model"], row.get("seed", -1)))
@@ -147,14 +147,14 @@ class Results:
 
 
 def record(experiment: str, table: str, model: str, seed: int = 0, **values: Any) -> None:
-    """Keep what a command has measured in its own process, such as a time."""
+    """Record a measurement that a command made in its own process, such as a time."""
     results = Results()
     results.add(Cell(experiment, table, model, seed), {"status": "ok", **values})
     results.tidy(experiment)
 
 
 def is_open(cell: Cell, row: Row | None, limit: float) -> bool:
-    """Whether a cell is to be measured: also one that failed, or that had less time."""
+    """Whether a cell must be measured. True also if it failed, or if it had less time."""
     if row is None or row["status"] not in ("ok", "timeout"):
         return True
     if row.get("settings") != cell.fingerprint:
@@ -163,14 +163,14 @@ def is_open(cell: Cell, row: Row | None, limit: float) -> bool:
 
 
 def measured(rows: Iterable[Row], key: str = "error") -> dict[int, float]:
-    """Seed to value, of the rows that have one."""
+    """A mapping from seed to value, for the rows that have the value."""
     return {row["seed"]: row[key] for row in rows if row["status"] == "ok" and key in row}
 
 
 def mean_and_error(values: Iterable[float], overlap: float = 0.0) -> tuple[float, float]:
     """The mean, and its standard error over the repeats.
 
-    Repeats that are splits of one table share most of their training rows, so that they vary too
+    Splits of one table share most of their training rows, so their results vary too
     little. ``overlap``, the number of test rows divided by the number of training rows, corrects
     the standard error for this (Nadeau and Bengio 2003). It is 0 for tables that are drawn anew.
     """
@@ -185,7 +185,7 @@ def mean_and_error(values: Iterable[float], overlap: float = 0.0) -> tuple[float
 def paired(
     one: dict[int, float], other: dict[int, float], overlap: float = 0.0
 ) -> tuple[float, float]:
-    """The mean difference on the seeds that both have, and its standard error."""
+    """The mean difference on the common seeds, and its standard error."""
     common = sorted(one.keys() & other.keys())
     return mean_and_error((one[seed] - other[seed] for seed in common), overlap)
 
@@ -217,7 +217,7 @@ def _git(root: Path, *arguments: str) -> str:
 
 
 def rounded(value: Any) -> Any:
-    """Numbers to six digits: more are of no use in a results file."""
+    """Numbers rounded to six digits, which are enough for a results file."""
     if isinstance(value, float):
         return float(f"{value:.6g}")
     if isinstance(value, list):

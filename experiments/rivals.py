@@ -1,4 +1,4 @@
-"""What one would use instead of metricboost, as scikit-learn classifiers.
+"""Other methods that metricboost is compared with, as scikit-learn classifiers.
 
 Columns are standardised inside (LightGBM needs no scaling). Parameters are tuned by
 cross-validation within the training rows.
@@ -39,7 +39,7 @@ RIVALS_PYTHON = "METRICBOOST_RIVALS_PYTHON"
 
 #: The neighbours of the final classifier, as in the paper.
 K = 3
-#: What is tuned of the paper's rivals, by the error of 3-NN in three folds.
+#: The tuned parameters of the paper's rivals. They are chosen by the error of 3-NN in three folds.
 GRIDS: dict[str, dict[str, list[Any]]] = {
     "PGDM": {"diagonal": [False, True], "regularization": [1e-6, 0.1, 1.0, 10.0]},
     "LMNN": {"n_neighbors": [1, 3, 5]},
@@ -62,7 +62,7 @@ def nearest(scaling: str = "standard", k: int = K) -> BaseEstimator:
 
 
 def nearest_nan_euclidean() -> Pipeline:
-    """Distances over the columns that both rows have."""
+    """Distances over the columns in which neither row has a missing value."""
     return make_pipeline(StandardScaler(), KNeighborsClassifier(3, metric="nan_euclidean"))
 
 
@@ -71,7 +71,7 @@ def imputed(model: BaseEstimator) -> Pipeline:
 
 
 class RBFSVM(ClassifierMixin, BaseEstimator):
-    """A support vector machine; C and the width are tuned, widths as multiples of 1 / p."""
+    """A support vector machine with tuned C and width. Widths are multiples of 1 / p."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ def svm(**parameters: Any) -> Pipeline:
 
 
 def l1_logistic(class_weight: str | None = None) -> Pipeline:
-    """C by the log loss: the error of a rare class does not tell one C from another."""
+    """C is chosen by the log loss, because the error hardly depends on C if a class is rare."""
     logistic = LogisticRegressionCV(
         Cs=[0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0],
         l1_ratios=(1.0,),
@@ -113,7 +113,7 @@ def l1_logistic(class_weight: str | None = None) -> Pipeline:
         cv=folds(),
         scoring="neg_log_loss",
         class_weight=class_weight,
-        intercept_scaling=10.0,  # liblinear shrinks the intercept too; this all but stops it
+        intercept_scaling=10.0,  # liblinear shrinks the intercept, here negligibly
         random_state=0,
         use_legacy_attributes=False,
     )
@@ -121,7 +121,7 @@ def l1_logistic(class_weight: str | None = None) -> Pipeline:
 
 
 class WidePCA(TransformerMixin, BaseEstimator):
-    """The first principal components of wide tables; others stay as they are."""
+    """The first principal components of wide tables. Other tables are not changed."""
 
     def __init__(self, wider_than: int = 200, n_components: int = 50) -> None:
         self.wider_than = wider_than
@@ -164,7 +164,7 @@ class ForeignMetric(TransformerMixin, BaseEstimator):
 
 
 def _run(command: list[Any]) -> None:
-    """Run a worker; it inherits the limit of CPU seconds, and dies of it by a signal."""
+    """Run a worker, which inherits the limit of CPU seconds. A signal ends it at the limit."""
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode == -signal.SIGXCPU:
         raise TimeoutError("the worker ran out of its CPU seconds")
@@ -174,10 +174,11 @@ def _run(command: list[Any]) -> None:
 
 
 def linear_metric(metric: BaseEstimator) -> Pipeline:
-    """3-NN under a learned linear metric; constant columns dropped, wide tables through PCA.
+    """3-NN under a learned linear metric, without constant columns, after PCA of wide tables.
 
-    Beyond 200 columns the metric sees the first 50 principal components. On a split outside the
-    study NCA, LMNN and LFDA all erred less that way (isolet1560, usps11k), and LMNN was quicker.
+    With more than 200 columns the metric sees the first 50 principal components. On a split outside
+    the study this lowered the errors of NCA, LMNN and LFDA (isolet1560, usps11k), and LMNN was
+    faster.
     """
     return make_pipeline(
         VarianceThreshold(), StandardScaler(), WidePCA(), metric, KNeighborsClassifier(3)
@@ -216,7 +217,7 @@ def rival(name: str) -> BaseEstimator:
 def tuned_rival(name: str, grid: Mapping[str, list[Any]], scaling: str) -> GridSearchCV:
     """3-NN under a rival's metric.
 
-    ``scaling`` is "standard", "none", or "tuned": the one of the two that errs less.
+    ``scaling`` is "standard", "none", or "tuned", which chooses the one with the smaller error.
     """
     scaler = "passthrough" if scaling == "none" else StandardScaler()
     steps = [("scale", scaler), ("metric", rival(name)), ("knn", KNeighborsClassifier(K))]
@@ -227,7 +228,7 @@ def tuned_rival(name: str, grid: Mapping[str, list[Any]], scaling: str) -> GridS
 
 
 class TunedOnSome(ClassifierMixin, BaseEstimator):
-    """A search on some of the rows, then one fit of the best on all."""
+    """A search on some of the rows, and a fit of the best parameters on all rows."""
 
     def __init__(self, search: GridSearchCV, rows: int) -> None:
         self.search = search
@@ -252,12 +253,12 @@ class TunedOnSome(ClassifierMixin, BaseEstimator):
 
 
 def screened(model: BaseEstimator) -> Pipeline:
-    """The pair screening alone, in front of a plain model."""
+    """The pair screening without a metric, followed by a plain model."""
     return make_pipeline(ScreenedPairs(), StandardScaler(), model)
 
 
 def l1_all_pairs() -> Pipeline:
-    """All p(p+1)/2 products; C is one that suits the simulations, as tuning takes too long."""
+    """All p(p+1)/2 products. C suits the simulations, because tuning takes too long."""
     l1 = LogisticRegression(C=0.03, l1_ratio=1.0, solver="liblinear")
     return make_pipeline(
         StandardScaler(), PolynomialFeatures(2, include_bias=False), StandardScaler(), l1
@@ -265,7 +266,7 @@ def l1_all_pairs() -> Pipeline:
 
 
 def lightgbm(class_weight: str | None = None) -> BaseEstimator:
-    """The defaults, made repeatable."""
+    """LightGBM with its defaults and a fixed seed."""
     from lightgbm import LGBMClassifier
 
     return LGBMClassifier(

@@ -1,7 +1,7 @@
-"""The runner: cells in processes of their own, several at a time, each within a limit of time.
+"""The runner: measures cells in separate processes, several at a time, with a limit of time.
 
-The limit counts seconds of the processor, not of the clock: a busy machine slows a cell down,
-but does not turn it into a timeout. A process that dies loses its own cell and no other.
+The limit counts CPU seconds and not wall-clock seconds. A busy machine therefore slows a cell down,
+but does not turn it into a timeout. If a process dies, only its own cell is lost.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from threadpoolctl import threadpool_limits
 from .limits import OUT_OF_TIME, cpu_limit
 from .results import Cell, Results, Row
 
-#: Wall seconds, as a multiple of the limit, after which a cell is stuck.
+#: A cell counts as stuck after this multiple of the limit, in wall-clock seconds.
 STUCK = 10
 
-#: What is measured in a cell.
+#: The function that measures a cell.
 Measure = Callable[[Cell], Row]
-#: Called after each cell: the cell, its row, how many are done, how many there are.
+#: Called after each cell with the cell, its row, the number of finished cells and of all cells.
 Tell = Callable[[Cell, Row, int, int], None]
 
 
 class NotAvailableError(RuntimeError):
-    """What a model needs is not installed."""
+    """A package that a model needs is not installed."""
 
 
 def run_cells(
@@ -45,13 +45,13 @@ def run_cells(
     threads: int | None = 1,
     tell: Tell | None = None,
 ) -> None:
-    """Measure cells, the first ones first, and add each to the results as it ends.
+    """Measure cells in their order, and add each result when its cell ends.
 
-    A cell has one thread; with ``threads=None`` it has those of the machine. After ``give_up``
-    timeouts of one model on one table, those of earlier runs included, its other seeds are left out
-    and recorded as timeouts too.
+    A cell has one thread. With ``threads=None`` a cell has all threads of the machine. After
+    ``give_up`` timeouts of one model on one table, including those of earlier runs, the other seeds
+    are not measured and are recorded as timeouts.
     """
-    # Imports are paid once: the processes are copies of one that has made them.
+    # Imports take time only once: the processes are copies of a process that has imported all.
     posix = "forkserver" in mp.get_all_start_methods()
     context = mp.get_context("forkserver" if posix else "spawn")
     if posix:
@@ -106,7 +106,7 @@ class _Runner:
         self.running[receiver] = (process, cell, time.monotonic())
 
     def _timeouts(self, cell: Cell) -> int:
-        """Of this model on this table, those of earlier runs with as much time included."""
+        """Timeouts of this model on this table, also of earlier runs with at least this limit."""
         group = cell.experiment, cell.table, cell.model
         if group not in self.timeouts:
             todo = {one.seed for one in self.cells if one.key[:2] == cell.key[:2]}
@@ -142,7 +142,7 @@ class _Runner:
 
 
 def _work(measure: Measure, cell: Cell, limit: float, threads: int | None, sender: Any) -> None:
-    """In the process of a cell: measure it and send the row. A signal ends what takes too long."""
+    """Measure a cell in its own process and send the row. A signal ends a cell at its limit."""
     try:
         with warnings.catch_warnings(), threadpool_limits(threads), cpu_limit(limit):
             warnings.simplefilter("ignore")

@@ -1,11 +1,12 @@
-"""Wide tables: time and error as columns grow; and the neighbour search by itself.
+"""Wide tables: time and error for many columns, and the time of the neighbour search.
 
     python -m experiments.scale refresh            # neighbours of 20,000 rows against scikit-learn
-    python -m experiments.scale wide               # XOR over 20 of 100,000 columns, and its rivals
+    python -m experiments.scale wide               # XOR over 20 of 100,000 columns, with rivals
     python -m experiments.scale pure               # XOR of 2 of 20,000 columns
-    python -m experiments.scale step               # a step of sqrt(p) columns against p
+    python -m experiments.scale step               # time of a step of sqrt(p) columns, several p
 
-Times are wall seconds on all cores, and ratios within one run. ``experiments.large`` has many rows.
+Times are wall-clock seconds on all cores. Ratios are within one run. ``experiments.large`` measures
+tables with many rows.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def seconds(run: Callable[[], object]) -> float:
 
 
 def refresh(n: int = 20_000, r: int = 30, k: int = 10, repeats: int = 5) -> None:
-    """Of both classes for every row, from none and from slightly older ones; all on float32."""
+    """Time searches for neighbours of both classes, with and without older neighbours. Float32."""
     rng = np.random.default_rng(0)
     z = rng.normal(size=(n, r)).astype(np.float32).astype(np.float64)
     classes = rng.integers(0, 2, n)
@@ -55,7 +56,7 @@ def refresh(n: int = 20_000, r: int = 30, k: int = 10, repeats: int = 5) -> None
         "metricboost, refresh": lambda: engine.nearest_by_class(z, classes, lists, older),
     }
     times = {name: [] for name in runs}
-    for _ in range(repeats):  # in turn: a busy moment then falls on all
+    for _ in range(repeats):  # in turn, so that a busy moment affects all of them
         for name, run in runs.items():
             times[name].append(seconds(run))
     print(f"{n} rows, {r} dimensions, 2 classes, k = {k}, {CORES} cores; median of {repeats}")
@@ -71,12 +72,12 @@ def brute_force(z: np.ndarray, classes: np.ndarray, k: int) -> None:
     for c in (0, 1):
         own, rest = z[classes == c], z[classes != c]
         search = NearestNeighbors(n_neighbors=k + 1, algorithm="brute", n_jobs=-1).fit(own)
-        search.kneighbors(own)  # a row is its own nearest
+        search.kneighbors(own)  # the nearest row of a row is the row itself
         search.kneighbors(rest, n_neighbors=k)
 
 
 def same_as_float64(z: np.ndarray, classes: np.ndarray, lists: NeighborLists) -> str:
-    """By the oracle, which sorts the exact distances; ties are by number on both."""
+    """Compare with the NumPy engine, which sorts exact distances. Ties are broken by number."""
     found = get_engine("native", CORES).nearest_by_class(z, classes, lists)[0]
     expected = get_engine("numpy").nearest_by_class(z, classes, lists)[0]
     return f"{(found == expected).mean():.6f} of all"

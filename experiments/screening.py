@@ -29,7 +29,7 @@ TABLES = {
 
 
 def measure(cell: Cell) -> Row:
-    """The error of the defaults with another margin; this process does nothing else."""
+    """The error with another margin. The process does nothing else: a constant is changed."""
     learning: Any = importlib.import_module("metricboost.training.learn")
     learning.MARGIN_BEFORE_GATE = cell.settings["margin"]
     return error_of_split(Cell("", cell.table, "defaults", cell.seed))

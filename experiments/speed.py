@@ -1,9 +1,10 @@
 """Time and memory of fits on Madelon (1820 x 500), as ratios within one run.
 
     python -m experiments.speed
-    python -m experiments.speed fits steps      # parts of it
+    python -m experiments.speed fits steps      # only some parts
 
-Wall seconds, best of three; one BLAS thread in metricboost, whatever the library takes in NCA.
+Times are wall-clock seconds, the best of three. metricboost uses one BLAS thread, and NCA uses the
+default number of threads.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def steps(split: Split) -> None:
 
 
 def memory(split: Split) -> None:
-    """Peak memory of a fit above the interpreter with its imports, in a process of its own."""
+    """Peak memory of a fit minus that of the interpreter with its imports, in a new process."""
     code = "from experiments.speed import print_peak; print_peak()"
     command = [sys.executable, "-c", code]
     output = subprocess.run(command, check=True, capture_output=True, text=True)
@@ -104,7 +105,7 @@ def print_peak() -> None:
 
 
 def search(split: Split) -> None:
-    """The whole default cross-validation beside one fit, both in two processes."""
+    """The time of the default search and of one fit, both with two processes."""
     X, y = split.X_train, split.y_train
     SDistClassifier(max_iter=1, n_jobs=2).fit(X[:, :5], y)  # starts the processes
     models = SDistClassifier(random_state=0, n_jobs=2), SDistClassifierCV(random_state=0, n_jobs=2)

@@ -1,9 +1,9 @@
 """The tables of the experiments: splits of real tables, and simulations.
 
-Real tables are split 70/30, stratified, by the seed. Of a simulation the seed draws the training
-rows and 2000 test rows. Labels are the codes 0 to K-1 of the sorted original labels. Madelon,
-Ionosphere and SECOM come from `metricboost.datasets`, digits and wine from scikit-learn, the others
-from files ``<name>.npz`` with the arrays X and y in the folder METRICBOOST_DATA.
+The seed gives a stratified 70/30 split of a real table. For a simulation, the seed draws the
+training rows and 2000 test rows. Labels are the codes 0 to K-1 of the sorted original labels.
+Madelon, Ionosphere and SECOM come from `metricboost.datasets`, digits and wine from scikit-learn.
+Other tables come from files ``<name>.npz`` with the arrays X and y in the folder METRICBOOST_DATA.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ Float = npt.NDArray[np.float64]
 N_TEST = 2000
 #: Training rows and columns of the paper's simulations, in the order of its tables.
 SIZES = [(n, p) for n in (100, 500, 5000) for p in (50, 500, 1000)]
-#: Of the paper's simulations a tenth of the columns carries the plane.
+#: In the paper's simulations a tenth of the columns carries the plane.
 SHARE = 0.1
 
 
 @dataclass(frozen=True)
 class Split:
-    """Training and test rows, and what is known about the truth.
+    """Training and test rows, and the known structure of a simulation.
 
     ``relevant`` are the columns that matter, ``bayes_error`` is the error of the best rule, and
     ``test_bayes_error`` that of the best rule on these test rows.
@@ -70,13 +70,13 @@ def madelon() -> tuple[Any, Any, Any]:
 
 
 def ionosphere() -> tuple[Any, Any, Any]:
-    """The paper's 33 inputs: the 34th is constant."""
+    """The paper's 33 columns. The 34th column of the table is constant."""
     bunch = fetch_ionosphere()
     return varying(bunch.data), bunch.target, None
 
 
 def secom() -> tuple[Any, Any, Any]:
-    """The paper's 1436 x 414: no column with over 3% missing, then no row with any; 1 = fail."""
+    """The paper's 1436 x 414, without columns over 3% missing and rows with any. 1 is a failure."""
     bunch = fetch_secom(preprocessed=True)
     return varying(bunch.data), bunch.target, None
 
@@ -95,9 +95,9 @@ def bundled(load_it: Callable[..., Any]) -> tuple[Any, Any, Any]:
 
 @dataclass(frozen=True)
 class Real:
-    """A real table: how it is read, and the shape of its training rows.
+    """A real table: the function that reads it, and the shape of its training rows.
 
-    The pages name the shape, and are written where the tables are not at hand.
+    The shape is stored, because the pages name it and can be written without the tables.
     """
 
     read: Callable[[], tuple[Any, Any, Any]]
@@ -147,7 +147,7 @@ def real_split(real: Real, seed: int, rows: int | None = None) -> Split:
 
 
 def with_missing(name: str, share: float, seed: int) -> Split:
-    """A share of the entries of both parts removed at random."""
+    """Remove a share of the entries of both parts at random."""
     rng, split = np.random.default_rng(seed), load(name, seed)
 
     def removed(X: Float) -> Float:
@@ -175,9 +175,9 @@ def size_of(name: str) -> tuple[int, int]:
 
 #: The paper's simulations.
 SIMULATED = [simulation_name(kind, n, p) for kind in MAKERS for n, p in SIZES]
-#: Two columns are the plane itself: no column alone says anything about the class.
+#: Two columns are the coordinates of the plane. A single column holds no information.
 PURE = [simulation_name(f"pure {kind}", 500, p) for kind in MAKERS for p in (50, 500)]
-#: More tables in which no column alone says anything about the class.
+#: More tables in which a single column holds no information about the class.
 INTERACTIONS = [
     "pure XOR, N 500, p 50",
     "pure XOR, N 500, p 500",
@@ -187,13 +187,13 @@ INTERACTIONS = [
     "XOR and ring, N 500, p 500",
     "three XORs, N 500, p 500",
 ]
-#: With a blur no few columns show the plane, only all of them together.
+#: With a blur only all informative columns together show the plane.
 BLURRED = [simulation_name(f"blurred {kind}", 500, 500) for kind in MAKERS]
 NAMES = tuple(dict.fromkeys((*REAL, *MISSING, *SIMULATED, *PURE, *INTERACTIONS, *BLURRED)))
 
 
 def simulated(name: str, seed: int, noise: float = 0.5) -> Split:
-    """A simulation of any size: the kind of its structure, N training rows and p columns."""
+    """Simulate a table of the given kind, with N training rows and p columns."""
     kind = name.partition(", N ")[0]
     plane = kind.removeprefix("pure ").removeprefix("blurred ")
     if plane not in MAKERS and kind not in MIXTURES:
@@ -211,12 +211,12 @@ def simulated(name: str, seed: int, noise: float = 0.5) -> Split:
 
 
 def overlap(name: str) -> float:
-    """Test rows per training row if the repeats are splits of one table, else 0."""
+    """Test rows per training row if the repeats are splits of one table, otherwise 0."""
     return 0.3 / 0.7 if name in REAL or name in MISSING else 0.0
 
 
 def load(name: str, seed: int, rows: int | None = None, **drawing: float) -> Split:
-    """A split of a table; ``drawing`` are parameters of a simulation, such as its noise."""
+    """A split of a table. ``drawing`` has parameters of a simulation, such as its noise."""
     if name in REAL:
         return real_split(REAL[name], seed, rows)
     return (

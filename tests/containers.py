@@ -1,4 +1,4 @@
-"""One table in several containers, and the methods of estimators that take a table, for tests."""
+"""Tables in several containers, and the methods of estimators that take a table, for tests."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import polars as pl
 from metricboost import SDistClassifier
 
 NAMES = ["age", "income", "height", "weight", "pulse"]
-#: The ways in which a table of five columns is given.
+#: Functions that convert an array of five columns to each container.
 CONTAINERS = {
     "array": lambda X: X,
     "list": lambda X: X.tolist(),
@@ -18,17 +18,17 @@ CONTAINERS = {
 
 
 def small(cls=SDistClassifier, **params):
-    """An estimator with one short fit. A test that is about folds sets ``n_averaged``."""
+    """An estimator with one short fit. Tests of folds set ``n_averaged``."""
     return cls(**{"max_iter": 12, "n_averaged": 1, "oob_gate": 1.5, "random_state": 0, **params})
 
 
 def named(kind, column):
-    """The name of a column in messages, for a table in a container of this kind."""
+    """The name of a column in messages, for a table in a given container."""
     return NAMES[column] if kind in ("pandas", "polars") else f"x{column}"
 
 
 def methods(model):
-    """All methods that take a table."""
+    """All methods of an estimator that take a table."""
     names = ["transform", "staged_transform"]
     if isinstance(model, SDistClassifier):
         names += [
@@ -39,5 +39,5 @@ def methods(model):
 
 
 def run(method, X):
-    """Call a method to the end, also if it is a generator."""
+    """Call a method. If it is a generator, run the generator to its end."""
     return list(method(X))

@@ -1,8 +1,8 @@
-"""How an estimator was fitted, for tests: its pool, its options, its fits and its choice.
+"""The intermediate results of a fit, for tests: the pool, the options, the fits and the choice.
 
-A fitted estimator holds its model and nothing about the way to it. The functions here go that way
-once more from the parameters of an estimator, through the public functions of ``training``. The
-seed is the same, so the fits are the same.
+A fitted estimator only has its model. The functions here repeat the fit from the parameters of an
+estimator, with the public functions of ``training``. The seed is the same, so the intermediate
+results are those of the estimator.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Prepared:
-    """What an estimator hands over to its fit."""
+    """The arguments that an estimator passes to ``fit_model``."""
 
     pool: Pool
     options: LearningOptions
@@ -46,7 +46,7 @@ class Prepared:
 
 
 def new_seed(random_state: Any) -> int:
-    """The seed of the fit of an estimator; ``random_state`` must be a number."""
+    """The seed of the fit of an estimator. ``random_state`` must be a number."""
     return int(np.random.RandomState(random_state).randint(2**31 - 1))
 
 
@@ -66,7 +66,7 @@ def prepared(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Prepared:
 
 
 def readouts_of(model: Any) -> list[Readout] | None:
-    """The readouts that an estimator chooses from."""
+    """The readouts from which an estimator chooses."""
     if not isinstance(model, SDistClassifier):
         return None
     k = model.n_neighbors_predict
@@ -80,7 +80,7 @@ def cross_fitted(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cross
 
 
 def choice(model: Any, X: Any, y: Any, sample_weight: Any = None) -> tuple[CrossFit, Candidate]:
-    """The fits of a classifier, and the variant and the readout that it chooses."""
+    """The fits of a classifier, and the candidate that the classifier chooses."""
     choices = prepared(model, X, y, sample_weight).choices
     made = cross_fitted(model, X, y, sample_weight)
     tried = choices.variants(len(made.fits))
@@ -88,7 +88,7 @@ def choice(model: Any, X: Any, y: Any, sample_weight: Any = None) -> tuple[Cross
 
 
 def searched(model: Any, X: Any, y: Any) -> list[Tried]:
-    """Every configuration of a search, with its fits and all that was read off them."""
+    """The configurations of a search, with their fits and scored candidates."""
     base, random = clone(model.estimator), np.random.RandomState(model.random_state)
     base.set_params(random_state=int(random.randint(2**31 - 1)))
     k = base.n_neighbors_predict
@@ -105,7 +105,7 @@ def searched(model: Any, X: Any, y: Any) -> list[Tried]:
     return search(pool, configurations, splits, reading, Run(base.engine))
 
 
-#: Three short fits. What the defaults are does not matter to the tests that use them.
+#: Three short fits, for tests that do not depend on the defaults.
 SHORT = {
     "max_iter": 8, "n_averaged": 3, "learning_rate": 0.1, "oob_gate": 1.5, "n_nonzero": 4,
     "clip": 3.0, "random_state": 0,
@@ -126,28 +126,28 @@ def product_table() -> tuple[Array, Array]:
 
 
 def used(metric: Any) -> set[int]:
-    """The columns of a metric."""
+    """The columns that a metric uses."""
     return {column for term in metric.columns for column in term}
 
 
 def total_variance(rows: Array) -> float:
-    """The summed variance of embedded rows."""
+    """The total variance of embedded rows."""
     return float(rows.var(axis=0).sum())
 
 
 def squared(metric: Any, X: Array, Y: Array) -> Array:
-    """Squared distances between the rows of X and those of Y."""
+    """The squared distances between row i of X and row i of Y."""
     result: Array = metric.pair_distance(X, Y) ** 2
     return result
 
 
 def plain(X: Array, fresh: Array, clip: float | None) -> Array:
-    """Columns that are standardised with the rows of X, and clipped."""
+    """The rows ``fresh``, standardised with the rows of X and clipped."""
     standard = (fresh - X.mean(axis=0)) / X.std(axis=0)
     return standard if clip is None else np.clip(standard, -clip, clip)
 
 
-#: One fit from all rows: its path and its stages are those of the metric.
+#: A single fit from all rows, so that the path of the fit belongs to the metric.
 ONE_FIT = {
     "n_averaged": 1, "clip": None, "learning_rate": 0.05, "oob_gate": 2.25, "n_nonzero": 6,
     "max_iter": 25, "random_state": 0,
@@ -155,20 +155,20 @@ ONE_FIT = {
 
 
 def one_fit(cls: Any = SDistClassifier, **params: Any) -> Any:
-    """An estimator that learns once, from all rows."""
+    """An estimator with a single fit, from all rows."""
     return cls(**{**ONE_FIT, **params})
 
 
 def as_learned(model: Any, train: tuple[Array, Array], steps: int | None = None) -> SparseMetric:
-    """The metric of the only fit as boosting left it, before it is scaled.
+    """The metric of the single fit before it is scaled to a total variance of 1.
 
     Parameters
     ----------
     model : SDist
-        With ``n_averaged=1``.
+        An estimator with ``n_averaged=1``.
     train : tuple of (X, y)
     steps : int, optional
-        The metric after this number of accepted steps, before pruning.
+        If given, the result is the metric after this number of accepted steps, without pruning.
     """
     (fit,) = cross_fitted(model, *train).fits
     return fit.metric(fit.factor if steps is None else fit.path.factor(steps))
@@ -180,7 +180,7 @@ def variables(model: Any) -> set[int]:
 
 
 def distances_agree(a: Any, b: Any, X: Array, **tolerance: float) -> None:
-    """Assert that two metrics give the same distances. Their embeddings may be rotated."""
+    """Assert that two metrics give the same distances. The embeddings may differ by a rotation."""
     half = len(X) // 2
     pairs = X[:half], X[half : 2 * half]
     assert_allclose(a.pair_distance(*pairs), b.pair_distance(*pairs), **tolerance)

@@ -1,4 +1,4 @@
-"""What tests of the boosting share: candidates, and states with given neighbours and weights."""
+"""Helpers for tests of boosting: candidates, and states with given neighbours and weights."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from metricboost.boosting.neighborhoods import (
-    Neighborhoods,
-)
+from metricboost.boosting.neighborhoods import Neighborhoods
 from metricboost.boosting.state import State, Weights
 from metricboost.boosting.terms import Candidates
 from metricboost.engines import get_engine, native_available
@@ -29,19 +27,19 @@ def columns_of(candidates: Candidates, index: Array) -> Array:
 
 
 def pulled_back(candidates: Candidates, y: Array) -> Array:
-    """``y' Phi`` over all candidates."""
+    """The product ``y' Phi`` for all candidates."""
     return candidates.table.pulled_back(candidates.terms(np.arange(len(candidates))), y)
 
 
 def state_of(candidates: Candidates, labels: Array, near: Neighborhoods) -> State:
-    """A state without a metric whose neighbours are given."""
+    """A state with given neighbours, before the first step."""
     state = State(candidates.table, labels, np.ones(len(labels)))
     state.use(near)
     return state
 
 
 def weights_of(state: State, weight: Array, in_bag: Array | None = None) -> Weights:
-    """Given weights of the rows of a step, all of them in the bag unless it is given."""
+    """The weights of a step. By default all rows are in the bag."""
     bag = np.ones(len(weight), dtype=bool) if in_bag is None else in_bag
     inside = np.where(bag, weight, 0.0)
     return Weights(bag, weight, inside, state.graph.weighted(inside))
@@ -52,7 +50,10 @@ def terms_of(candidates: Candidates) -> list[tuple[int, ...]]:
 
 
 def several_classes(n_classes: int, whole: bool) -> tuple[Array, Array]:
-    """Sixty rows of unequal classes, the first of four rows; whole numbers have many ties."""
+    """Sixty rows of unequal classes, the first of them with four rows.
+
+    With ``whole`` the values are whole numbers, so that many distances are tied.
+    """
     rng = np.random.default_rng(n_classes)
     X = rng.integers(0, 3, (60, 4)).astype(float) if whole else rng.normal(size=(60, 4))
     labels = np.r_[[0] * 4, np.arange(56) % (n_classes - 1) + 1]

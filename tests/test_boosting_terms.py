@@ -7,6 +7,7 @@ import itertools
 import literal
 import numpy as np
 import pytest
+from literal_screening import screened_pairs
 from rooms import (
     ENGINE,
     Array,
@@ -301,7 +302,7 @@ def test_scores_are_those_of_a_double_loop() -> None:
     columns = [*range(20), 40, 90, 150]
     X = X[:, columns]
     found = screen_pairs(X, labels, 23)
-    expected = literal.screened_pairs(X, labels, 23)
+    expected = screened_pairs(X, labels, 23)
     assert found.pairs == [pair for _, pair in expected]
     assert np.allclose(found.scores, [score for score, _ in expected], rtol=1e-10)
     assert {(20, 21), (22, 22)} <= set(found.pairs)
@@ -370,7 +371,7 @@ def test_scores_of_several_classes_are_those_of_a_double_loop(counts: list[int])
     X[:, 3] = np.where(labels % 2, 1.0, -1.0) * X[:, 2] + 0.2 * X[:, 3]
     X[:, 7] *= np.where(labels == 1, 3.0, 0.5)
     found = screen_pairs(standardised(X), labels, 12)
-    expected = literal.screened_pairs(standardised(X), labels, 12)
+    expected = screened_pairs(standardised(X), labels, 12)
     assert found.pairs == [pair for _, pair in expected]
     assert (2, 3) in found.pairs
     assert np.allclose(found.scores, [score for score, _ in expected], rtol=1e-10)

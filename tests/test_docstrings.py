@@ -1,4 +1,4 @@
-"""Every public function and method of the documented packages describes its parameters."""
+"""Tests that all public functions and methods of the documented packages have docstrings."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def public() -> Iterator[tuple[str, Any]]:
 
 
 def functions() -> Iterator[tuple[str, Callable[..., Any]]]:
-    """Public functions, and methods that are written in this package."""
+    """The public functions, and the public methods that are defined in metricboost."""
     for name, thing in public():
         if inspect.isfunction(thing):
             yield name, thing

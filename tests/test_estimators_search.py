@@ -370,10 +370,10 @@ def test_a_fold_without_weight_is_left_away(xor, groups):
     ("cv", "message"),
     [
         (ShuffleSplit(1, random_state=0), "cv has 1 folds .* at least 2"),
-        ([], "cv has 0 folds .* give a list"),
+        ([], "cv has 0 folds .* pass a list"),
         ([(np.arange(100), [])] * 2, "cv has 0 folds"),
-        ([(np.arange(100), np.arange(100, 230))] * 2, "not within 0 to 199"),
-        ([(np.arange(100.0), np.arange(100, 200))] * 2, "not within 0 to 199"),
+        ([(np.arange(100), np.arange(100, 230))] * 2, "not integers from 0 to 199"),
+        ([(np.arange(100.0), np.arange(100, 200))] * 2, "not integers from 0 to 199"),
         (LeaveOneGroupOut(), r"list\(splitter.split\(X, y, groups\)\)"),
         (KFold(2), "stratified folds"),
         (150, "the largest class has .* rows: use at most"),

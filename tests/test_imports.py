@@ -1,6 +1,6 @@
-"""Which package imports which, and that no package imports the private names of another.
+"""Tests of the imports between packages: the allowed ones, and no private names of other packages.
 
-Imports in functions and for type checking count like all others.
+Imports inside functions and imports for type checking are included.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "metricboost"
-#: The modules beside the packages that all of them may import.
+#: The modules outside the packages, which all packages may import.
 BASE = ("errors", "_blocks", "_counter", "_files", "_processes", "_rounding", "_threads",
         "_typing", "_version")  # fmt: skip
-#: What every package may import besides itself and the modules of ``BASE``. An entry of the list
-#: only names packages above it, so there is no cycle between packages.
+#: The packages that each package may import, apart from itself and the modules of ``BASE``. Each
+#: entry only contains packages above it, so there is no cycle between packages.
 ALLOWED: dict[str, tuple[str, ...]] = {
     "inputs": (),
     "engines": (),
@@ -43,7 +43,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Import:
-    """One import: the modules, and the imported name if it is no module."""
+    """One import: the two modules, and the imported name unless it is a module."""
 
     importer: str
     imported: str
@@ -51,7 +51,7 @@ class Import:
 
 
 def package_of(module: str) -> str:
-    """The package of a module; "base" for ``BASE``, "metricboost" for the top of the package."""
+    """The package of a module; "base" for modules of ``BASE``, "metricboost" for other modules."""
     parts = module.split(".")
     if len(parts) > 1 and parts[1] in ALLOWED and parts[1] != "metricboost":
         return parts[1]
@@ -60,7 +60,7 @@ def package_of(module: str) -> str:
 
 @cache
 def modules() -> dict[str, Path]:
-    """All modules by their dotted names."""
+    """The files of all modules, by dotted names."""
     found = {}
     for path in sorted(SOURCE.rglob("*.py")):
         parts = ["metricboost", *path.relative_to(SOURCE).with_suffix("").parts]
@@ -87,7 +87,9 @@ def imports_of(name: str, path: Path) -> Iterator[Import]:
             for alias in node.names if source.split(".")[0] == "metricboost" else ():
                 inner = f"{source}.{alias.name}"
                 is_module = inner in modules()
-                yield Import(name, inner if is_module else source, None if is_module else alias.name)
+                yield Import(
+                    name, inner if is_module else source, None if is_module else alias.name
+                )
 
 
 def test_every_package_is_in_the_list() -> None:
@@ -133,7 +135,7 @@ def test_modules_that_import_each_other_are_of_one_package() -> None:
 
 
 def reachable(start: str) -> set[str]:
-    """The modules that are loaded for a module, packages' ``__init__`` left out."""
+    """The modules that a module imports, directly or indirectly."""
     graph = edges()
     found: set[str] = set()
     waiting = [start]

@@ -137,7 +137,7 @@ def test_screening_within_its_budget(cls, X, y, monkeypatch):
     monkeypatch.setattr("metricboost.training.learn.BUDGET", 1000)
     _, messages = warned(lambda: small(cls, oob_gate=None).fit(X, y))
     assert len(messages) == 1
-    assert re.search(r"(?i)screened among the 2 columns.*screen_pairs", messages[0])
+    assert re.search(r"(?i)only pairs of the 2 columns.*screen_pairs", messages[0])
     assert warned(lambda: small(cls, oob_gate=None, screen_pairs=3).fit(X, y))[1] == []
     assert warned(lambda: small(cls, oob_gate=None, max_degree=1).fit(X, y))[1] == []
 

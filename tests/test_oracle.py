@@ -15,6 +15,7 @@ from typing import Any
 import literal
 import numpy as np
 import pytest
+from literal_screening import screened_pairs
 
 from metricboost import SparseMetric
 from metricboost.boosting import forms, loop
@@ -470,7 +471,7 @@ def test_screening_case_screens_pairs_in_literal_order() -> None:
     """Order and scores of the pairs agree with the literal double loop."""
     run = followed("screening")
     _, labels, _ = run.case.data()
-    expected = literal.screened_pairs(run.literal.features.X, labels, run.case.p)
+    expected = screened_pairs(run.literal.features.X, labels, run.case.p)
     screening = run.learned.screening
     assert screening is not None
     assert screening.pairs == [pair for _, pair in expected]
@@ -482,7 +483,7 @@ def test_screening_of_three_classes_in_literal_order() -> None:
     """Order and scores agree for three classes. A fourth class with five rows is ignored."""
     run = followed("three classes, screening")
     _, labels, _ = run.case.data()
-    expected = literal.screened_pairs(run.literal.features.X, labels, run.case.p)
+    expected = screened_pairs(run.literal.features.X, labels, run.case.p)
     screening = run.learned.screening
     assert screening is not None
     assert screening.pairs == [pair for _, pair in expected]

@@ -1,4 +1,4 @@
-"""Pages as the results have them."""
+"""Generate the tables and numbers of the pages from the results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def pages() -> list[Path]:
 
 
 def generated(text: str, results: Results) -> str:
-    """A page with its tables and numbers as the results have them."""
+    """The text of a page with its tables and numbers generated from the results."""
 
     def table(match: re.Match[str]) -> str:
         return f"{match[1]}\n{TABLES[match[2]](Shown(results))}\n\n{match[4]}"
@@ -38,7 +38,7 @@ def generated(text: str, results: Results) -> str:
 
 
 def outdated(results: Results) -> dict[Path, str]:
-    """The pages that are not as the results have them, with what they should be."""
+    """The pages that differ from the generated text, with the generated text."""
     found = {}
     for page in pages():
         text = page.read_text(encoding="utf-8")

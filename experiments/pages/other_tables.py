@@ -14,7 +14,7 @@ from .shown import Shown, Value, bold, grid
 
 
 def demo(shown: Shown) -> str:
-    """What ``make demo`` prints."""
+    """The errors that ``make demo`` prints."""
     found = {model: shown.value("demo", "pure XOR", model) for model in DEMO}
     rows = [[model, value.plain(".2f")] for model, value in found.items() if value]
     rows[-1] = [f"**{text}**" for text in rows[-1]]
@@ -151,9 +151,8 @@ def cluster(shown: Shown) -> str:
         )
         told = apart.plain(".1e") if apart.mean else "0 (the same bits)"
         rows.append([how, seconds.plain(".0f"), most.plain(".0f"), told])
-    return grid(
-        ["", "seconds", "memory of the client, MB", "largest relative difference of the weights"], rows, shown
-    )
+    head = ["", "seconds", "memory of the client, MB", "largest relative difference of the weights"]
+    return grid(head, rows, shown)
 
 
 def engines(shown: Shown) -> str:

@@ -18,7 +18,7 @@ SHORT = ("Madelon", "Ionosphere", "Sonar", "Arcene", "Spambase", "Colon", "Leuke
 
 
 def _row(shown: Shown, table: str, models: Cells, errors: bool, key: str = "error") -> list[str]:
-    """The models on one table, the best in bold."""
+    """The errors of the models on one table. The best error is bold."""
     values = [shown.value("quality", table, model, key) for model in models]
     texts = [
         ("over 10 minutes" if shown.timed_out("quality", table, model) else "")
@@ -32,7 +32,7 @@ def _row(shown: Shown, table: str, models: Cells, errors: bool, key: str = "erro
 
 
 def _ranks(shown: Shown, tables: Iterable[str], models: Cells) -> list[float]:
-    """The mean over the tables of the ranks; a model without a result is last."""
+    """The mean rank of every model over the tables. A model without a result ranks last."""
     ranks = []
     for table in tables:
         values = [shown.value("quality", table, model) for model in models]
@@ -43,7 +43,7 @@ def _ranks(shown: Shown, tables: Iterable[str], models: Cells) -> list[float]:
 def errors_of(
     tables: Iterable[str], models: Cells, full: bool, classes: bool = False
 ) -> Callable[[Shown], str]:
-    """Models on tables; in full with shapes, standard errors and mean ranks."""
+    """The errors of models on tables. In full, with shapes, standard errors and mean ranks."""
 
     def made(shown: Shown) -> str:
         names = [shape(t, classes) if full or not classes else short(t) for t in tables]
@@ -101,7 +101,7 @@ def missing(shown: Shown) -> str:
     return grid(["model", "error"], list(zip(models.values(), errors)), shown)
 
 
-#: The interactions with what the pages call them.
+#: The simulated interactions, with their names on the pages.
 INTERACTIONS = {
     "pure XOR, N 500, p 50": "pure XOR, 2 of 50",
     "pure XOR, N 500, p 500": "pure XOR, 2 of 500",
@@ -138,7 +138,7 @@ MORE = {"bayes_error": ".3f", "variables": ".1f", "share_relevant": ".0%"}
 
 
 def simulated(shown: Shown) -> str:
-    """From the study of the paper: the defaults on its simulations with 500 rows."""
+    """The defaults on the paper's simulations with 500 rows."""
     rows = []
     for kind, experiment in (("double ring", "paper/table1"), ("XOR", "paper/table2")):
         for p in (50, 500, 1000):

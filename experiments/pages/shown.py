@@ -1,4 +1,4 @@
-"""What the pages show: values with their standard errors, and tables in Markdown."""
+"""Values with their standard errors, and tables in Markdown, for the pages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from ..results import Results, Row, mean_and_error, measured, number, paired
 from ..tables import REAL, overlap
 
 RISING = {"auc", "balanced_accuracy"}
-#: Models whose name on the pages is another one.
+#: How the pages name the code of results that were measured before single results were kept.
+UNKEPT = (" of 2026-11, before results were kept", " (2026-11, single results not kept)")
+#: Models and tables that have another name on the pages.
 TITLES = {
     "scikit-learn NCA": "NCA",
     "metric-learn LMNN": "LMNN",
@@ -26,9 +28,9 @@ Cells = Sequence[str]
 
 @dataclass(frozen=True)
 class Value:
-    """A mean with its standard error; false if nothing was measured.
+    """A mean with its standard error. The value is false if nothing was measured.
 
-    Either may be a text if it was recorded as one, such as "< 0.002".
+    Mean or error may be a text if a text was recorded, such as "< 0.002".
     """
 
     mean: Any = np.nan
@@ -52,7 +54,7 @@ class Value:
 
 
 class Shown:
-    """The results, and a note of the code behind those that were asked for."""
+    """The results, with a note of the code that measured the values on a page."""
 
     def __init__(self, results: Results) -> None:
         self.results = results
@@ -61,7 +63,7 @@ class Shown:
     def _rows(
         self, experiment: str, table: str, model: str, key: str
     ) -> tuple[Row | None, dict[int, float]]:
-        """The summary with a key, or else the values of the key."""
+        """The summary that has a key. Without a summary, the value of the key for every seed."""
         recorded = self.results.summary(experiment, table, model, key)
         rows = [row for row in self.results.seeds(experiment, table, model) if key in row]
         for row in [recorded] if recorded else rows:
@@ -95,11 +97,11 @@ class Shown:
         return "timeout" in states
 
     def measured_with(self) -> str:
-        """A line about the code behind the table: the usual one, and the cells of others."""
+        """A line that names the code of most cells, and the cells that other code measured."""
         cells: dict[tuple[str, str], list[str]] = defaultdict(list)
         for code, own in self.codes.items():
             for cell in own:
-                cells[cell].append(code)
+                cells[cell].append(code.replace(*UNKEPT))
         groups: dict[str, list[tuple[str, str]]] = defaultdict(list)
         for cell, codes in cells.items():
             groups[" and ".join(sorted(codes))].append(cell)
@@ -111,7 +113,7 @@ class Shown:
 
 
 def _names(cells: list[tuple[str, str]]) -> str:
-    """Tables that have the same models in one part."""
+    """Names of cells. Tables with the same models are joined."""
     models: dict[str, list[str]] = defaultdict(list)
     for table, model in cells:
         models[table].append(title(model))
@@ -133,14 +135,14 @@ def title(name: str) -> str:
 
 
 def shape(name: str, classes: bool = False) -> str:
-    """A real table with its training rows and columns."""
+    """The name of a real table, with its number of training rows and columns."""
     real = REAL[name]
     told = f"{title(name)}, {real.rows} x {real.columns}"
     return f"{told}, {real.classes} classes" if classes else told
 
 
 def bold(values: Sequence[Value], texts: Sequence[str], key: str = "error") -> list[str]:
-    """The texts, the best value to three digits in bold."""
+    """The texts. The text of the best value, to three digits, is bold."""
     sign = -1 if key in RISING else 1
     means = [np.inf if not value else sign * value.at(3) for value in values]
     return [f"**{t}**" if m == min(means) and np.isfinite(m) else t for m, t in zip(means, texts)]

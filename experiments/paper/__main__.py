@@ -1,4 +1,4 @@
-"""The sDist paper's tables and figures, computed again; goes on where it was stopped.
+"""Compute the tables and figures of the sDist paper again. A stopped run continues.
 
 python -m experiments.paper all              # days; `make reproduce`
 python -m experiments.paper table1 --no-run  # only write the page
@@ -34,7 +34,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     parser.add_argument("--fast", action="store_true", help="one repeat of small sizes")
     parser.add_argument("--limit", type=float, default=3600, help="CPU seconds of a cell")
-    parser.add_argument("--results", type=Path, help="where results are kept")
+    parser.add_argument("--results", type=Path, help="the folder of the results")
     parser.add_argument("--output", type=Path, help="the folder of the page")
     parser.add_argument("--no-run", action="store_true", help="write the page, measure nothing")
     parser.add_argument("--fresh", action="store_true", help="measure known cells again")

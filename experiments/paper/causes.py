@@ -1,4 +1,4 @@
-"""Experiments on the differences from the paper, and what they say about each cell."""
+"""Experiments on the differences from the paper, and the causes for each cell."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .prose import prose
 from .published import ERRORS, REAL
 from .studies import NOISES, SHORT_N, SHORT_P, SIMULATION_GRIDS
 
-#: Above this excess over the Bayes error the structure was not found.
+#: An excess over the Bayes error above this means that the structure was not found.
 MISSED = 0.1
 #: The paper's error counts as reached if it is at most this far from those of the experiments.
 NEAR = 0.01
@@ -134,7 +134,7 @@ class Causes:
         return mean_and_error(column.errors(method).values())[0]
 
 
-#: The variants of the rivals, by the letter of the cause. O is for LMNN, T for PGDM.
+#: The variants of the rivals, by the letter of the cause. O belongs to LMNN, T to PGDM.
 _WAYS = {
     "S": ("as they are", "standardised"),
     "O": ("one step", "at its optimum"),

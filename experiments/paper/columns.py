@@ -17,7 +17,7 @@ OURS = (
     ("sDist, defaults", "sDist, defaults", "error"),
     ("sDist, tuned", "sDist, tuned", "error"),
 )
-#: The metric learners that sDist is held against.
+#: The metric learners that sDist is compared with.
 RIVALS = ("kNN", "kNN, standardised", "PGDM", "LMNN", "SMLsm", "SMLsm, columns", "SMLlp",
           "SMLlp, dominant", "BoostMetric", "NCA")  # fmt: skip
 
@@ -31,14 +31,14 @@ class Column:
 
     @property
     def overlap(self) -> float:
-        """Test rows per training row where the repeats are splits of one table, else 0."""
+        """Test rows per training row if the repeats are splits of one table, otherwise 0."""
         return overlap(self.source)
 
     def errors(self, method: str, key: str = "error") -> dict[int, float]:
         return measured(self.rows.get(method, []), key)
 
     def lines(self) -> dict[str, dict[int, float]]:
-        """The errors of every line; the metric of sDist has one with the margin classifier too."""
+        """The errors of every line. sDist also has an error of the margin classifier."""
         found: dict[str, dict[int, float]] = {}
         for method in self.rows:
             found[method] = self.errors(method)

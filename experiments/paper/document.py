@@ -1,4 +1,4 @@
-"""A page as blocks, written as Markdown with its pictures beside it."""
+"""A page as blocks, written as Markdown, with its pictures in a folder."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Block = Heading | Paragraph | Items | Grid | Picture
 
 
 def write_page(blocks: Sequence[Block], folder: Path, name: str) -> list[Path]:
-    """``name.md``, and its pictures in a folder ``name``; the files that were written."""
+    """Write ``name.md`` and its pictures in a folder ``name``, and return the written files."""
     files = {folder / f"{name}.md": markdown(blocks, name)}
     files |= {
         folder / name / f"{block.name}.svg": block.svg

@@ -17,7 +17,7 @@ Grouped = dict[str, list[Row]]
 
 
 def drawn(figure: Any) -> str:
-    """A figure as SVG, the same text for the same numbers."""
+    """A figure as SVG. The same numbers give the same text."""
     plt = pyplot()
     text = io.StringIO()
     with plt.rc_context({"svg.hashsalt": "metricboost", "svg.fonttype": "none"}):
@@ -27,7 +27,7 @@ def drawn(figure: Any) -> str:
 
 
 def tilted_plane(row: Row) -> str:
-    """Figure 1: the rows as they are, and on the learned surface."""
+    """Figure 1: the rows in their plane, and on the learned surface."""
     figure = pyplot().figure(figsize=(10, 4.6), layout="constrained")
     points, classes = np.array(row["points"]), np.array(row["classes"])
     before = figure.add_subplot(1, 2, 1, projection="3d")
@@ -42,7 +42,7 @@ def tilted_plane(row: Row) -> str:
 
 
 def surfaces(rows: Grouped) -> str:
-    """Figure 2: a row of surfaces for every simulation, the first, middle and last step."""
+    """Figure 2: for every simulation, the surfaces after the first, middle and last step."""
     figure = pyplot().figure(figsize=(12, 3.6 * len(rows)), layout="constrained")
     for i, (source, found) in enumerate(rows.items()):
         row = found[0]
@@ -94,7 +94,7 @@ def selection_and_time(tables: dict[str, Grouped], shape: dict[str, int]) -> str
 
 
 def _share_of_candidates(rows: list[Row]) -> float:
-    """As the paper counts: selected terms among the candidates at the stop."""
+    """The share as the paper counts it: selected terms among the candidates at the stop."""
     shares = [100 * row["terms"] / row["candidates"] for row in rows if "candidates" in row]
     return float(np.mean(shares)) if shares else np.nan
 

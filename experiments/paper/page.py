@@ -1,4 +1,4 @@
-"""The page: every table and figure beside what the paper has, and what the differences mean."""
+"""The page: every table and figure with those of the paper, and the causes of differences."""
 
 from __future__ import annotations
 

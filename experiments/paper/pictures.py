@@ -24,9 +24,9 @@ def _figure1(cells: list[Cell], results: Results, extent: Extent) -> list[Block]
 def _figure2(cells: list[Cell], results: Results, extent: Extent) -> list[Block]:
     rows = {source: methods["sDist"] for source, methods in measured_rows(cells, results).items()}
     caption = (
-        "Figure 2. The first principal component of L φ(x) over the two informative of 50 columns, "
-        "the others at their means, at the first, middle and last step: the parabola of the rings, "
-        "the saddle of the XOR."
+        "Figure 2. The first principal component of L φ(x) over the two informative of 50 "
+        "columns. The other columns are at their means. The surfaces are those after the first, "
+        "middle and last step: a parabola for the rings, and a saddle for the XOR."
     )
     return [Heading("Figure 2"), Picture("figure2", figures.surfaces(rows), caption)]
 
@@ -35,8 +35,9 @@ def _figure3(cells: list[Cell], results: Results, extent: Extent) -> list[Block]
     tables = measured_rows(cells, results)
     n_columns = {source: REAL[source].columns for source in tables}
     caption = (
-        "Figure 3. Variables that each method uses, in percent of p; for sDist a dash marks the "
-        "paper's count, terms selected among the candidates at the stop. Below, seconds of one fit."
+        "Figure 3. Above: variables that each method uses, in percent of p. For sDist a dash marks "
+        "the paper's count: selected terms among the candidates at the stop. Below: seconds of one "
+        "fit."
     )
     picture = figures.selection_and_time(tables, n_columns)
     return [Heading("Figure 3"), Picture("figure3", picture, caption)]
@@ -46,8 +47,9 @@ def _figure4(cells: list[Cell], results: Results, extent: Extent) -> list[Block]
     rows = measured_rows(cells, results)["Madelon"]
     repeats = min(len(found) for found in rows.values())
     caption = (
-        f"Figure 4. Madelon, to the letter, {_steps(cells)} steps: errors in five folds, "
-        f"{repeats} times. Above: refreshes; below: bagging fraction and sparsity."
+        f"Figure 4. Errors of sDist to the letter on Madelon, {_steps(cells)} steps, {repeats} "
+        "repeats of five folds. Above: the number of steps between refreshes. Below: the bagging "
+        "fraction and the sparsity."
     )
     return [Heading("Figure 4"), Picture("figure4", figures.sensitivity(rows), caption)]
 
@@ -60,17 +62,17 @@ def _figure5(cells: list[Cell], results: Results, extent: Extent) -> list[Block]
     rows = measured_rows(cells, results)["Ionosphere"]
     repeats = min(len(found) for found in rows.values())
     caption = (
-        f"Figure 5. Ionosphere: kNN and the margin classifier under the same metrics, errors in "
-        f"five folds, {repeats} times."
+        "Figure 5. Errors of kNN and of the margin classifier under the same metrics on "
+        f"Ionosphere, {repeats} repeats of five folds."
     )
     return [Heading("Figure 5"), Picture("figure5", figures.classifiers(rows), caption)]
 
 
 def _figure6(cells: list[Cell], results: Results, extent: Extent) -> list[Block]:
     caption = (
-        "Figure 6. Along the path, at the refreshed steps, one line for each of "
-        f"{extent.few()} repeats: loss, complexity, and the error of 3-NN on the training rows, "
-        "each left out (dotted), and on the test rows."
+        "Figure 6. Loss, complexity and error of 3-NN at the refreshed steps of the path, one line "
+        f"for each of {extent.few()} repeats. The dotted error is that on the training rows, with "
+        "each row left out. The other error is that on the test rows."
     )
     return [
         Heading("Figure 6"),

@@ -1,4 +1,4 @@
-"""The words of the page: the sections of ``prose.md``."""
+"""The text of the page: the sections of ``prose.md``."""
 
 from __future__ import annotations
 

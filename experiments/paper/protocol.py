@@ -1,6 +1,6 @@
 """sDist as the paper tunes it: rho and lambda_C by cross-validation, then 3 nearest neighbours.
 
-The penalty lambda_C only decides where a path ends, so one path of steps serves all its values.
+The penalty lambda_C only determines the step at which a path ends, so one path serves all values.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ REFINED: dict[str, Any] = {
     "max_degree": 4, "learning_rate": 0.1, "oob_gate": 2.0, "screen_pairs": "auto", "prune": None,
     "n_averaged": 1, "clip": 3.0,
 }  # fmt: skip
-#: Products are made until there are this many candidates. Panels have the root of their number.
+#: The bound on the number of candidates. The size of a panel is the root of their number.
 MOST_CANDIDATES = 4096
 
 
@@ -53,15 +53,16 @@ class PaperSDist(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     parameters : dict
-        Of `SDist`, but for `n_nonzero` (rho) and `complexity_penalty` (lambda_C).
+        Parameters of `SDist` except `n_nonzero` (rho) and `complexity_penalty` (lambda_C).
     max_iter : int, default=2000
         The paper's M.
     max_candidates : int or None, default=4096
-        The most candidates; twice the columns if that is more. None for no bound.
+        The bound on the number of candidates, or twice the number of columns if this is more. None
+        for no bound.
     rhos, complexity_penalties : sequence of float
     n_folds : int, default=5
     margin_neighbors : int, default=10
-        The k of the margin classifier. The studies take the k that the metric is learned with.
+        The k of the margin classifier. The studies use the k of the learning.
     random_state : int, default=0
 
     Attributes
@@ -112,7 +113,7 @@ class PaperSDist(ClassifierMixin, BaseEstimator):
         return self
 
     def _errors(self, X: Float, labels: Index) -> Float:
-        """Errors in all folds, for every rho and lambda_C; one of each needs no folds."""
+        """Errors in all folds, for every rho and lambda_C. A single pair needs no folds."""
         errors = np.zeros((len(self.rhos), len(self.complexity_penalties)))
         if errors.size == 1:
             return errors
@@ -128,7 +129,7 @@ class PaperSDist(ClassifierMixin, BaseEstimator):
         return errors
 
     def _stopped(self, learned: Learned) -> Iterator[SparseMetric]:
-        """The metric where each lambda_C stops the path."""
+        """The metrics at the steps where each lambda_C stops the path."""
         known: dict[int, SparseMetric] = {}
         for penalty in self.complexity_penalties:
             m = best_step(learned.path, penalty)
@@ -155,7 +156,7 @@ class PaperSDist(ClassifierMixin, BaseEstimator):
         return self.classes_[near.predict(self.metric_.transform(X))]
 
     def details(self, split: Any) -> dict[str, Any]:
-        """What the page shows of a fit besides its error with 3 neighbours."""
+        """The values of a fit that the page shows besides the error with 3 neighbours."""
         wrong = self.predict_by_margin(split.X_test) != split.y_test
         return {
             "best_params": {"rho": self.rho_, "lambda_C": self.complexity_penalty_},
@@ -173,12 +174,12 @@ class PaperSDist(ClassifierMixin, BaseEstimator):
 
 
 def by_margin(training: Float, labels: Index, queries: Float | None, k: int) -> Index:
-    """The class that the paper's f_W chooses; without queries for each training row left out."""
+    """The classes by the paper's f_W. Without queries, those of each training row left out."""
     evidence = margin_score(get_engine("auto"), training, labels, [k], queries)
     chosen: Index = evidence[:, :, 0].argmax(axis=1)
     return chosen
 
 
 def metric_after(learned: Learned, m: int) -> SparseMetric:
-    """The metric after the first m steps; all columns alike before the first."""
+    """The metric after the first m steps. With m = 0 all columns have equal weight."""
     return learned.metric(learned.path.factor(m) if m else learned.factor)

@@ -1,4 +1,4 @@
-"""What the sDist paper prints: test errors of Tables 1 to 3, and running times of Table 3."""
+"""Numbers of the sDist paper: test errors of Tables 1 to 3, and running times of Table 3."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _REAL = {
     "sDist": ((0.05, 27.49), (0.07, 473.07), (0.09, 689.64)),
 }
 
-#: (source, method) to the paper's test error; "Bayes" is among the methods.
+#: The paper's test error for (source, method). "Bayes" is one of the methods.
 ERRORS: dict[tuple[str, str], float] = {
     (simulation_name(kind, n, p), method): value
     for kind, table in (("double ring", _RINGS), ("XOR", _XOR))
@@ -43,7 +43,7 @@ ERRORS: dict[tuple[str, str], float] = {
     for method, pairs in _REAL.items()
     for source, (error, _) in zip(REAL, pairs, strict=True)
 }
-#: (source, method) to the paper's seconds of one execution.
+#: The paper's seconds of one execution for (source, method).
 SECONDS: dict[tuple[str, str], float] = {
     (source, method): seconds
     for method, pairs in _REAL.items()

@@ -1,4 +1,4 @@
-"""The cells of each table and figure of the paper, in full and in short."""
+"""The cells of each table and figure of the paper, in full and in the short form."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SIMULATION_GRIDS: dict[str, dict[str, list[Any]]] = {
     "SMLsm": {"penalty": [0.6, 0.3, 0.1, 0.03]},
     "NCA": {"estimator__n_components": [2, 5, 10]},
 }
-#: Rows of the largest simulations on which rivals are tuned; they are fitted on all.
+#: Rivals are tuned on this number of rows of the largest simulations and fitted on all rows.
 TUNING_ROWS = 1000
 #: Repeats of slow methods.
 FEW, FEWER = 5, 3
@@ -48,7 +48,7 @@ SHARED = {
     "sDist, defaults": "defaults",
     "sDist, tuned": "tuned",
 }
-#: Other deviations of the columns of noise; the tables have 0.5.
+#: Other deviations of the columns of noise. The tables have 0.5.
 NOISES = (0.25, 0.5, 1.0)
 #: Figure 4: one parameter, or two, on a grid around the paper's choice.
 REFRESHES = (5, 10, 25, 50, 100, None)
@@ -107,7 +107,7 @@ def _simulation_settings(method: str, n: int, extent: Extent) -> dict[str, Any]:
 
 
 def _short(method: str, settings: dict[str, Any], extent: Extent) -> dict[str, Any]:
-    """The short form has only the last value of every grid, and few steps to the letter."""
+    """The short form: only the last value of every grid, and few steps to the letter."""
     if not extent.short:
         return settings
     if method in GRIDS:
@@ -141,7 +141,7 @@ def causes(extent: Extent) -> Iterator[Cell]:
 
 
 def _apart_on(source: str, extent: Extent) -> list[str]:
-    """The models tried on a real table: nearest neighbours, and rivals if they are quick enough."""
+    """The models for a real table: nearest neighbours, and rivals if they are fast enough."""
     tried = ["kNN, as they are", "1-NN"]
     if extent.short:
         return tried
@@ -265,6 +265,6 @@ STUDIES: dict[str, Callable[[Extent], Iterator[Cell]]] = {
 
 
 def cells_of(names: list[str], extent: Extent) -> list[Cell]:
-    """All cells of some tables and figures; the first repeats of everything come first."""
+    """All cells of some tables and figures. The first repeats of all cells come first."""
     found = dict.fromkeys(cell for name in names for cell in STUDIES[name](extent))
     return sorted(found, key=lambda cell: cell.seed // FEW)

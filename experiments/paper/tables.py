@@ -27,7 +27,7 @@ def _beside(
     rows: Sequence[Row] = (),
     overlap: float = 0.0,
 ) -> str:
-    """Ours / the paper's / the difference, the number of repeats if not all, and failures."""
+    """Our error / the paper's / the difference, the number of repeats if not all, and failures."""
     mean, error = mean_and_error(values.values(), overlap)
     if np.isnan(mean):
         text = _failures(rows) or "not measured"
@@ -79,7 +79,7 @@ def _side_by_side(found: dict[str, Column], sources: list[str]) -> Grid:
 
 
 class _Tally:
-    """Counts how often each of our lines reaches a bound, among the sources it was measured on."""
+    """Count the sources on which each of our lines reaches a bound, among the measured ones."""
 
     def __init__(self) -> None:
         self.reached = {name: [0, 0] for name, _, _ in OURS}
@@ -158,7 +158,7 @@ def differences_table(columns: dict[str, Column], causes: Causes) -> list[Block]
 
 
 def _beside_paper(source: str, line: str, column: Column) -> tuple[float, float, float]:
-    """(mean, its standard error, the paper's): errors, of simulations what is above Bayes."""
+    """(mean, standard error, the paper's) of the error; for simulations, of the excess."""
     paper = ERRORS.get((source, line), np.nan)
     if (source, "Bayes") in ERRORS:
         return *excess(column, line, "error"), paper - ERRORS[source, "Bayes"]
@@ -166,7 +166,7 @@ def _beside_paper(source: str, line: str, column: Column) -> tuple[float, float,
 
 
 def pure_table(found: dict[str, Column]) -> list[Block]:
-    """The tables in which no column alone says anything about the class."""
+    """The tables in which a single column holds no information about the class."""
     names = list(dict.fromkeys(line for column in found.values() for line in column.lines()))
     rows = []
     most = max(len(column.bayes()) for column in found.values())
@@ -182,7 +182,7 @@ def pure_table(found: dict[str, Column]) -> list[Block]:
 
 
 def real_in_short(found: dict[str, Column]) -> str:
-    """Our errors beside the paper's sDist, with its two digits."""
+    """Our errors and those of the paper's sDist, with two digits as in the paper."""
     told = []
     for source, column in found.items():
         means = ((n, mean_and_error(column.errors(m, key).values())[0]) for n, m, key in OURS)

@@ -1,4 +1,4 @@
-"""The tasks: what is measured in a cell."""
+"""The tasks: functions that measure a cell."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def surfaces(cell: Cell) -> Row:
 
 
 def _grid() -> Float:
-    """All points of a square, the first coordinate the slower."""
+    """All points of a square. The first coordinate changes more slowly."""
     return np.column_stack([side.ravel() for side in np.meshgrid(SIDE, SIDE, indexing="ij")])
 
 
@@ -128,7 +128,7 @@ def cross_validated(cell: Cell) -> Row:
 def _both_errors(
     model: PaperSDist, X: Float, y: Index, X_held: Float, y_held: Index, ks: list[int]
 ) -> Float:
-    """Errors of both classifiers on the training rows, each left out, and on other rows."""
+    """Errors of both classifiers on training rows, each left out, and on other rows."""
     model.fit(X, y)
     inside, outside = model.metric_.transform(X), model.metric_.transform(X_held)
     errors = np.empty((4, len(ks)))

@@ -63,7 +63,7 @@ class SDistClassifier(PredictingMixin, ClassifierMixin, SDist):  # type: ignore[
 
     classifier: str = parameter(
         "auto",
-        '{"auto", "margin", "hull", "knn", "kernel", "mixture"}',
+        f'{{"auto", {", ".join(map(repr, READOUTS))}}}'.replace("'", '"'),
         [StrOptions({"auto", *READOUTS})],
         """
         The readout, which turns distances into evidence for the classes. "margin" compares the

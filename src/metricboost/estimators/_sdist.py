@@ -190,7 +190,8 @@ class SDist(SavingMixin, EmbeddingMixin, BaseEstimator):  # type: ignore[misc]
         "int",
         [Interval(Integral, 1, 1000, closed="both")],
         """
-        The highest degree of a product of columns. With 1 the metric is linear in the columns.
+        The highest degree of a product of columns, from 1 to 1000. With 1 the metric is linear in
+        the columns.
         """,
         of_a_fit=True,
     )
@@ -595,8 +596,7 @@ class SDist(SavingMixin, EmbeddingMixin, BaseEstimator):  # type: ignore[misc]
         made = estimator_of(cls, saved.parameters)
         if not isinstance(saved.model, Model):
             raise ModelFileError(
-                f"The model file is damaged: the file of a {cls.__name__} must hold a single "
-                "model."
+                f"The model file is damaged: the file of a {cls.__name__} must hold a single model."
             )
         if (made._readouts() is None) != (saved.model.reading is None):
             wanted = "must" if saved.model.reading is None else "must not"

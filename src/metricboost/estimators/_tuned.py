@@ -198,7 +198,8 @@ class SDistClassifierCV(
         "n_jobs",
         """
         The number of processes among which folds and configurations are divided. -1 is the number
-        of cores. None means one process. The engine "torch" always uses one process.
+        of cores. None means one process, with as many threads as BLAS may use. The engine "torch"
+        always uses one process.
         """,
     )
     verbose: int = parameter_of(SDistClassifier, "verbose")

@@ -1,8 +1,8 @@
-"""What survives a fit, as frozen objects.
+"""The result of a fit, as frozen objects.
 
-``Model`` is a fitted model and ``Blend`` several of them. ``SparseMetric`` is the distance,
-``History`` the paths of the fits behind it, ``readouts`` turns distances into evidence for classes
-and ``Calibration`` evidence into probabilities.
+``Model`` is a fitted model, and ``Blend`` is several models. ``SparseMetric`` is the distance.
+``History`` has the paths of the fits from which the metric was made. A readout turns distances into
+evidence for the classes, and ``Calibration`` turns evidence into probabilities.
 """
 
 from .averaging import Plain, assembled, averaged, ordered_by_weight

@@ -1,4 +1,4 @@
-"""The average of several metrics, and its mixture with the plain distance on all columns."""
+"""The average of several metrics, and the mixture of a metric with the plain distance."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from .path import Factor
 
 @dataclass(frozen=True, eq=False)
 class Plain:
-    """The plain distance: standardised columns that all count alike.
+    """The plain distance, which gives the same weight to all scaled columns.
 
     Attributes
     ----------
     columns : ndarray of int
     variance : float or None
-        Their summed variance over the rows; None if the metric has no share of this distance.
+        The summed variance of the scaled columns over the rows; None if the metric has no share of
+        the plain distance.
     """
 
     columns: Index
@@ -30,7 +31,7 @@ class Plain:
 
 
 class Constants(Protocol):
-    """Means and deviations of all columns, and where standardised values end."""
+    """The means and deviations of all columns, and the value at which scaled values are clipped."""
 
     @property
     def center(self) -> Float: ...
@@ -43,21 +44,21 @@ class Constants(Protocol):
 
 
 def averaged(parts: Sequence[tuple[Factor, float]]) -> tuple[Index, Float]:
-    """The average of metrics that are first divided by their total variance.
+    """The average of several metrics, each divided by its total variance.
 
     A sum of positive semi-definite matrices is positive semi-definite, so the average is a metric.
 
     Parameters
     ----------
     parts : sequence of (Factor, float)
-        The metrics with their total variances.
+        The factor and the total variance of each metric.
 
     Returns
     -------
     index : ndarray of int
         The terms of the average.
     matrix : ndarray
-        A factor of W on these terms.
+        A factor of the average on these terms.
     """
     if not parts:
         return np.empty(0, dtype=np.intp), np.empty((0, 0))
@@ -81,7 +82,7 @@ def assembled(
     plain: Plain,
     constants: Constants,
 ) -> SparseMetric:
-    """``(1 - share) W + share I``, both divided by their total variance.
+    """The metric ``(1 - share) W + share I``, where W and I are divided by their total variance.
 
     Parameters
     ----------
@@ -93,10 +94,10 @@ def assembled(
     variance : float
         The total variance of the rows under W.
     share : float
-        The share of the plain distance. Without terms it is 1.
+        The share of the plain distance. If there are no terms, a share of 1 is used instead.
     plain : Plain
     constants : Constants
-        Of the columns.
+        The constants of the columns.
     """
     if not len(terms):
         share = 1.0
@@ -121,10 +122,10 @@ def assembled(
 
 
 def ordered_by_weight(metric: SparseMetric) -> SparseMetric:
-    """The same metric with the heaviest term first.
+    """The same metric with its terms in descending order of weight.
 
-    Terms of equal weight keep their order: the last digits, which depend on the machine, are left
-    out of the comparison.
+    Weights are compared to twelve digits, because the last digits depend on the machine. Terms of
+    equal weight keep their order.
 
     Parameters
     ----------

@@ -1,9 +1,10 @@
-"""Calibration: from evidence to probabilities, fitted on rows that did not give the evidence.
+"""Calibration: from evidence to probabilities.
 
-``P(c | x) = softmax(t e_c(x) + b_c)``: one slope and one offset per class, fitted by weighted
-log loss. The offsets are the thresholds of the classifier: where classes are rare or weighted they
-move the boundary, and the prediction is the most probable class. So probabilities, decision
-function and predictions always agree.
+``P(c | x) = softmax(t e_c(x) + b_c)``, where e_c is the evidence for class c. There is one slope t
+for all classes, and one offset b_c for each class. Slope and offsets minimise the weighted log loss
+of evidence out of fold. The offsets move the boundary between the classes if a class is rare or has
+another weight. The prediction is the most probable class, so probabilities, decision function and
+predictions always agree.
 """
 
 from __future__ import annotations
@@ -16,20 +17,21 @@ from scipy.special import log_softmax, softmax
 
 from .._typing import Float, Index
 
-#: Strength of the pull towards slope 1 and equal offsets, in rows: it decides where there are few.
+#: The strength of the regularisation towards slope 1 and offset 0, in rows. It matters only for
+#: small tables.
 PRIOR_ROWS = 1.0
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """A slope for the evidence and an offset for every class."""
+    """A slope for the evidence, and an offset for each class."""
 
     slope: float
     offsets: Float
 
     @classmethod
     def none(cls, n_classes: int) -> Calibration:
-        """The calibration that leaves evidence as it is.
+        """The calibration that does not change the evidence.
 
         Parameters
         ----------
@@ -38,7 +40,7 @@ class Calibration:
         return cls(1.0, np.zeros(n_classes))
 
     def log_odds(self, evidence: Float) -> Float:
-        """``t e_c + b_c``: up to a constant of the row, the log probabilities.
+        """``t e_c + b_c``, the log probabilities up to a constant for each row.
 
         Parameters
         ----------
@@ -47,7 +49,7 @@ class Calibration:
         return self.slope * evidence + self.offsets
 
     def probabilities(self, evidence: Float) -> Float:
-        """The probability of every class.
+        """The probability of each class.
 
         Parameters
         ----------
@@ -58,15 +60,15 @@ class Calibration:
 
 
 def calibrate(evidence: Float, labels: Index, weight: Float) -> Calibration:
-    """Fit slope and offsets.
+    """Fit the slope and the offsets.
 
     Parameters
     ----------
     evidence : ndarray of shape (n_samples, n_classes)
-        Of rows that did not take part in what gives the evidence.
+        Evidence out of fold.
     labels : ndarray of int
     weight : ndarray
-        With the sum n_samples.
+        The weights of the rows, with the sum n_samples.
     """
     n_classes = evidence.shape[1]
     target = _targets(labels, n_classes, float(weight.sum()))
@@ -86,10 +88,10 @@ def calibrate(evidence: Float, labels: Index, weight: Float) -> Calibration:
 
 
 def _targets(labels: Index, n_classes: int, n_rows: float) -> Float:
-    """What was seen, with the doubt of one row: 1 - 1/(n + 2) for the class, not 1.
+    """The target probabilities: 1 - 1/(n + 2) instead of 1 for the class of each row.
 
-    Forty rows that are all told apart do not show that the next one will be (Platt doubts one row
-    of each class).
+    If all of forty rows are classified correctly, the next row may still be wrong. Platt scaling
+    uses a similar correction, with one row for each class.
     """
     doubt = 1 / (n_rows + 2)
     other = doubt / max(n_classes - 1, 1)
@@ -97,5 +99,9 @@ def _targets(labels: Index, n_classes: int, n_rows: float) -> Float:
 
 
 def _bounds(n_classes: int) -> list[tuple[float, float]]:
-    """Separable evidence has no finite slope; e^7 is as good as infinite."""
+    """The bounds of the parameters.
+
+    For separable evidence the best slope is infinite. The slope is limited to e^7, which gives
+    practically the same probabilities.
+    """
     return [(-7.0, 7.0)] + [(-50.0, 50.0)] * n_classes

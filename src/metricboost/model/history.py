@@ -1,4 +1,4 @@
-"""How a metric was learned: the paths of the averaged fits, and the metric after any step."""
+"""The history of a model: the paths of the averaged fits, and the metric after each step."""
 
 from __future__ import annotations
 
@@ -21,16 +21,19 @@ class FoldFit:
     Attributes
     ----------
     path : Path
-        Over the terms of the history.
+        The path. Its steps refer to terms by their position in ``History.terms``.
     best_iter : int
-        The accepted steps in the fit's metric.
-    spread, spread_of_all : ndarray of shape (1 + n_steps,)
-        The summed variance of the training rows along the start metric and along every step, with
-        columns and terms standardised by the rows of this fit, and by all rows. They give every
-        metric on the path a total variance of 1 without a training row.
+        The number of accepted steps in the metric of the fit.
+    spread : ndarray of shape (1 + n_steps,)
+        The total variance of the training rows under the start metric, and under each step alone.
+        Columns and terms are standardised with the rows of this fit. With these numbers, any metric
+        on the path can be scaled to a total variance of 1 without the training rows.
+    spread_of_all : ndarray of shape (1 + n_steps,)
+        As ``spread``, but with columns and terms standardised with all rows.
     columns : ndarray of int
+        The columns of the table that the metric of the fit uses.
     metric : SparseMetric
-        The fit's own metric as it was judged out of fold, over these columns of the table.
+        The metric of the fit, over these columns. This metric was scored out of fold.
     """
 
     path: Path
@@ -49,11 +52,11 @@ class History:
     ----------
     fits : tuple of FoldFit
     terms : list of tuple of int
-        All terms on any of the paths.
+        All terms of the paths.
     moments : ndarray of shape (n_terms, 2)
-        Their means and deviations over all rows.
+        The mean and the deviation of each term over all rows.
     share : float
-        The share of the plain distance in the model's metric.
+        The share of the plain distance in the metric of the model.
     plain : Plain
     """
 
@@ -65,19 +68,20 @@ class History:
 
     @property
     def n_steps(self) -> int:
-        """The accepted steps of the longest path."""
+        """The number of accepted steps of the longest path."""
         return max(len(fit.path) for fit in self.fits)
 
     def metric_after(self, m: int, like: SparseMetric) -> SparseMetric:
-        """The average of the fits' metrics after their first m accepted steps, without pruning.
+        """The average of the metrics of the fits after m accepted steps, without pruning.
 
-        A fit with fewer steps counts with all of its steps.
+        If a fit has fewer than m accepted steps, its metric after the last step is used.
 
         Parameters
         ----------
         m : int
+            The number of accepted steps.
         like : SparseMetric
-            The metric of the model. Column constants, names and imputation are taken from it.
+            The metric of the model. The result has its column constants, names and imputation.
         """
         parts, total = [], 0.0
         for fit in self.fits:
@@ -97,7 +101,7 @@ class History:
         return ordered_by_weight(metric)
 
     def metrics(self, like: SparseMetric) -> Iterator[SparseMetric]:
-        """The metric after every step.
+        """The metrics after 1, 2, ... accepted steps.
 
         Parameters
         ----------
@@ -107,7 +111,10 @@ class History:
         return (self.metric_after(m, like) for m in range(1, self.n_steps + 1))
 
     def losses(self) -> Float:
-        """The mean over the fits of the loss after every step; a fit that has ended stays there."""
+        """The loss after each step, averaged over the fits.
+
+        A fit with fewer steps has the loss of its last step.
+        """
         paths = [fit.path for fit in self.fits if len(fit.path)]
         longest = max(len(path) for path in paths)
         losses = [[step.loss for step in path.steps] for path in paths]
@@ -116,7 +123,7 @@ class History:
         return result
 
     def table(self) -> npt.NDArray[np.void]:
-        """One row for every accepted step of every fit, as a structured array."""
+        """A structured array with one row for each accepted step of each fit."""
         fields = [
             ("fit", np.int64), ("attempt", np.int64), ("weight", np.float64), ("loss", np.float64),
             ("complexity", np.float64), ("rank", np.int64), ("terms", np.int64),
@@ -134,5 +141,5 @@ class History:
 
 
 def _spread(values: Float, steps: int) -> float:
-    """The total variance after some steps: W is a sum, and the variance is linear in W."""
+    """The total variance after some steps, which is a sum because the variance is linear in W."""
     return float(values[: steps + 1].sum())

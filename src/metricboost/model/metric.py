@@ -1,10 +1,11 @@
-"""``SparseMetric``: the learned distance on its own; NumPy is all it needs.
+"""``SparseMetric``: the learned distance. The class works without an estimator.
 
-A metric is a positive semi-definite matrix W over standardised terms (monomials of columns).
-It is kept as a factor and a diagonal, ``W = components.T @ components + diag(diagonal)``, so the
-distance between two rows is the Euclidean distance between their embeddings: ``phi @ components.T``
-beside the columns ``phi_t * sqrt(diagonal_t)`` of the terms that have a diagonal. W itself is only
-formed where it is asked for: a weight for each of many columns costs no more than the columns.
+A metric is a positive semi-definite matrix W over standardised terms (monomials of columns). W is
+stored as a factor and a diagonal: ``W = components.T @ components + diag(diagonal)``. The embedding
+of a row with the standardised terms phi consists of ``phi @ components.T``, and of
+``phi_t * sqrt(diagonal_t)`` for each term t with a nonzero diagonal. The distance between two rows
+is the Euclidean distance between their embeddings. W itself is computed only in ``matrix``, so a
+plain distance on many columns needs no matrix of that size.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from ..inputs.imputation import Imputation, indicator_name
 
 #: A product of columns: their numbers in increasing order, with repetition.
 Term = tuple[int, ...]
-#: Numbers of the terms of rows that are embedded at a time, and the least number of such rows.
+#: Rows are embedded in blocks of about TERM_NUMBERS numbers (rows times terms), but at least
+#: LEAST_ROWS rows.
 TERM_NUMBERS, LEAST_ROWS = 2**20, 12_500
 
 
@@ -35,14 +37,14 @@ class MetricTerm:
     Attributes
     ----------
     name : str
-        Such as ``age*income^2``.
+        The name of the term, such as ``age*income^2``.
     columns : tuple of int
-        Column numbers, with repetition: ``(0, 1, 1)``. In a metric with an imputation they are
-        those of the extended table: numbers from ``n_features`` on are indicators.
+        The numbers of its columns, with repetition, such as ``(0, 1, 1)``. In a metric with an
+        imputation, numbers from ``n_features`` refer to indicators.
     weight : float
-        The diagonal entry of W: the term's weight on the standardised scale.
+        The weight of the standardised term: its diagonal entry of W.
     stability : float or None
-        The share of the fits behind the metric that use the term, where it was learned by several.
+        The share of the fits that use the term; None if the metric is not the average of fits.
     """
 
     name: str
@@ -54,38 +56,41 @@ class MetricTerm:
 class SparseMetric:
     """A sparse, low-rank, positive semi-definite metric on polynomial terms.
 
-    Fitted estimators hold one as ``metric_``; it can be used, pickled and passed on without them.
+    The metric of a fitted estimator is its attribute ``metric_``. A metric can be used and pickled
+    without the estimator.
 
     Parameters
     ----------
     columns : sequence of tuple of int
-        The columns of every term, with repetition.
+        The columns of each term, with repetition.
     components : ndarray of shape (n_components, n_terms)
-        A factor of W on the terms; it may have no rows.
+        A factor of W on the terms. The number of components may be 0.
     center, scale : ndarray of shape (n_features,)
-        Columns enter as ``(x - center) / scale``. With an imputation, one for each column of the
-        extended table: those of the input, then the indicators.
+        The constants of the columns, which are scaled to ``(x - center) / scale``. With an
+        imputation there is one constant for each column of the extended table, that is, for the
+        columns of the input and then for the indicators.
     term_center, term_scale : ndarray of shape (n_terms,)
-        Terms enter as ``(product - term_center) / term_scale``.
+        The constants of the terms. A term is the product of its scaled columns, and is
+        standardised to ``(product - term_center) / term_scale``.
     feature_names : sequence of str, optional
-        Names of the input's columns; ``x0, x1, ...`` by default. The indicator of ``age`` is
-        called ``missing(age)``.
+        The names of the columns of the input; ``x0, x1, ...`` by default. The indicator of ``age``
+        has the name ``missing(age)``.
     diagonal : ndarray of shape (n_terms,), optional
-        What W has on its diagonal beyond ``components.T @ components``: finite and not negative,
-        zeros by default.
+        The diagonal that is added to ``components.T @ components``. Its values must be finite and
+        not negative. Zeros by default.
     imputation : Imputation, optional
-        How missing values are filled. Without it NaN in a table is NaN in its distances.
+        How missing values are replaced. Without an imputation, distances to a row with NaN are NaN.
     gamma : float, optional
-        The width of ``kernel`` that suits the training rows, see ``median_gamma``.
+        The default width of ``kernel``, see ``median_gamma``.
     clip : float, optional
-        Scaled columns end at ``-clip`` and ``clip``: what lies further out counts as lying there.
+        Scaled values are clipped to ``[-clip, clip]``. By default values are not clipped.
     stability : ndarray of shape (n_terms,), optional
-        The share of the fits behind the metric that use each term.
+        The share of the fits that use each term.
 
     Attributes
     ----------
     n_features : int
-        The number of columns of the input, indicators not counted.
+        The number of columns of the input, without indicators.
 
     Examples
     --------
@@ -156,18 +161,21 @@ class SparseMetric:
         }
         for name, (shape, expected) in shapes.items():
             if shape != expected:
-                raise ValueError(f"{name} has shape {shape}, not {expected}.")
+                raise ValueError(f"{name} has shape {shape}, but must have shape {expected}.")
 
     def _check_values(self) -> None:
         last = len(self.center) - 1
         for term in self.columns:
             if not term or min(term) < 0 or max(term) > last:
-                raise ValueError(f"columns has the term {term}, but columns are 0 to {last}.")
+                raise ValueError(
+                    f"columns has the term {term}, but a term must have at least one column, and "
+                    f"column numbers must be from 0 to {last}."
+                )
         bad = ~(np.isfinite(self.diagonal) & (self.diagonal >= 0))
         if bad.any():
             raise ValueError(
-                f"diagonal has the value {self.diagonal[bad][0]}: a distance needs values that "
-                "are finite and not negative."
+                f"diagonal has the value {self.diagonal[bad][0]}, but its values must be finite "
+                "and not negative."
             )
 
     def __repr__(self) -> str:
@@ -191,8 +199,8 @@ class SparseMetric:
     def terms(self) -> list[MetricTerm]:
         """The terms with their names and weights.
 
-        They have the order of ``columns``, of :meth:`matrix` and of :meth:`term_features`. The
-        metric of a fitted estimator has its heaviest term first.
+        The order of the terms is the same in ``columns``, :meth:`matrix` and :meth:`term_features`.
+        In the metric of a fitted estimator the heaviest term comes first.
         """
         weights = self._weights()
         return [
@@ -222,13 +230,13 @@ class SparseMetric:
         return indicator_name(self.feature_names[self._indicators[j - self.n_features]])
 
     def matrix(self) -> Float:
-        """W over the terms, in the order of ``columns``."""
+        """The matrix W over the terms, in the order of ``columns``."""
         result: Float = self.components.T @ self.components
         result.flat[:: len(self.columns) + 1] += self.diagonal
         return result
 
     def get_feature_names_out(self) -> npt.NDArray[Any]:
-        """The names of the columns of :meth:`term_features`, in their order.
+        """The names of the columns of :meth:`term_features`.
 
         Returns
         -------
@@ -237,7 +245,7 @@ class SparseMetric:
         return np.array([self.name(term) for term in self.columns], dtype=object)
 
     def term_features(self, X: npt.ArrayLike) -> Float:
-        """The standardised terms as columns, for use in any other model.
+        """The standardised terms as columns, for use in other models.
 
         Parameters
         ----------
@@ -255,18 +263,18 @@ class SparseMetric:
         return features
 
     def _block_features(self, block: Float) -> Float:
-        """The standardised terms of some rows."""
+        """The standardised terms of a block of rows."""
         features = self._products(self._extended(block))
         features -= self.term_center
         features /= self.term_scale
         return features
 
     def _extended(self, block: Float) -> Float:
-        """Some rows, imputed, with the indicators of the metric's imputation."""
+        """A block of rows, imputed and extended by the indicators, if there is an imputation."""
         return block if self.imputation is None else self.imputation.apply(block)
 
     def _products(self, X: Float) -> Float:
-        """The products of standardised columns: factor by factor, for all terms at once."""
+        """The products of scaled columns, multiplied factor by factor for all terms at once."""
         degrees, first, factors = self._factors
         products = self._standardised(X, factors[first])
         for i in range(1, degrees.max(initial=1)):
@@ -276,13 +284,16 @@ class SparseMetric:
 
     @cached_property
     def _factors(self) -> tuple[Index, Index, Index]:
-        """Of every term its degree and where it begins in the columns of all terms."""
+        """The columns of all terms in one array, with the degree and the first place of each term.
+
+        The order of the result is (degrees, first places, columns).
+        """
         degrees = np.array([len(term) for term in self.columns], dtype=np.intp)
         factors = np.array([j for term in self.columns for j in term], dtype=np.intp)
         return degrees, np.cumsum(degrees) - degrees, factors
 
     def _standardised(self, X: Float, columns: Index) -> Float:
-        # In place, and in C order as from take: with thousands of columns copies are the cost.
+        # Computed in place, because with thousands of columns most of the time is spent on copies.
         standard: Float = np.take(X, columns, axis=1)
         standard -= self.center[columns]
         standard /= self.scale[columns]
@@ -291,18 +302,19 @@ class SparseMetric:
         return standard
 
     def _checked(self, X: Any) -> Data:
-        """X as a table of the right width; numbers of other types become float64."""
+        """X as a table of float32 or float64 with the number of columns of the metric."""
         if not is_sparse(X):
             X = np.asarray(X)
             X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
         if X.ndim != 2 or X.shape[1] != self.n_features:
             raise ValueError(
-                f"X has shape {X.shape}, but this metric was learned on {self.n_features} columns."
+                f"X has shape {X.shape}, but the metric was learned from a table with "
+                f"{self.n_features} columns."
             )
         return X
 
     def transform(self, X: npt.ArrayLike) -> Float:
-        """The embedding: Euclidean distances between its rows are distances under the metric.
+        """Embed rows. Euclidean distances between embedded rows are distances under the metric.
 
         Parameters
         ----------
@@ -315,14 +327,14 @@ class SparseMetric:
         return self.embedded(self._checked(X))
 
     def embedded(self, X: Data, rows: Index | None = None) -> Float:
-        """The embedding of a checked table, block by block.
+        """The embedding of a table that is not checked again, computed in blocks of rows.
 
         Parameters
         ----------
         X : ndarray or sparse matrix of shape (n_samples, n_features)
             A table of float32 or float64.
         rows : ndarray of int, optional
-            Embed these rows only.
+            The numbers of the rows to embed; all rows by default.
 
         Returns
         -------
@@ -332,7 +344,7 @@ class SparseMetric:
         weighted = np.flatnonzero(self.diagonal)
         n_factored = len(self.components)
         result = np.empty((n, n_factored + len(weighted)))
-        # A few copies of the terms' columns are made: so many rows at a time that they are small.
+        # Each block needs a few copies of the columns of the terms, so the blocks are small.
         most = max(LEAST_ROWS, TERM_NUMBERS // max(len(self.columns), 1))
         for part, block in row_blocks(X, rows, min(PIECE, most * X.shape[1])):
             features = self._block_features(block)
@@ -356,7 +368,11 @@ class SparseMetric:
         """
         a, b = self.transform(X), self.transform(Y)
         if len(a) != len(b):
-            raise ValueError(f"X has {len(a)} rows and Y has {len(b)}: pairs need as many of each.")
+            raise ValueError(
+                f"X has {len(a)} rows, but Y has {len(b)} rows. pair_distance compares row i of X "
+                "with row i of Y: pass tables with the same number of rows, or use "
+                "pairwise_distance."
+            )
         result: Float = np.linalg.norm(a - b, axis=1)
         return result
 
@@ -391,7 +407,7 @@ class SparseMetric:
         Y : array-like of shape (n_others, n_features), optional
             X by default.
         gamma : float, optional
-            The metric's own ``gamma`` by default, which one from a fitted estimator has.
+            By default ``gamma`` of the metric. The metric of a fitted estimator has a ``gamma``.
 
         Returns
         -------
@@ -412,22 +428,22 @@ class SparseMetric:
         gamma = self.gamma if gamma is None else _checked_gamma(gamma)
         if gamma is None:
             raise ValueError(
-                "This metric has no gamma of its own: give one, kernel(X, Y, gamma=...), or use "
-                "the metric_ of a fitted estimator."
+                "This metric has no default for gamma. Pass kernel(X, Y, gamma=...), or use the "
+                "metric_ of a fitted estimator."
             )
         result: Float = np.exp(-gamma * self._squared(X, Y))
         return result
 
     def median_gamma(self, X: npt.ArrayLike, max_rows: int = 2000) -> float:
-        """The median rule: 1 / the median squared distance between rows of X.
+        """The value of gamma by the median rule: 1 / (median squared distance between rows of X).
 
-        Pairs at distance zero are left out; with no others the answer is 1.0.
+        Pairs at distance zero are left out. If all distances are zero, the result is 1.0.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
         max_rows : int, default=2000
-            Of more rows, this many evenly spaced ones are used.
+            If X has more rows, this number of evenly spaced rows is used.
 
         Examples
         --------
@@ -437,17 +453,18 @@ class SparseMetric:
         0.25
         """
         if max_rows < 2:
-            raise ValueError(f"max_rows={max_rows}, but a distance needs at least 2 rows.")
+            raise ValueError(f"max_rows={max_rows}, but must be at least 2: a pair has two rows.")
         table, rows = self._checked(X), None
         if table.shape[0] > max_rows:
             rows = np.linspace(0, table.shape[0] - 1, max_rows).round().astype(np.intp)
         return _median_gamma(self.embedded(table, rows))
 
     def importances(self) -> Float:
-        """Share of every column in the metric: sums to 1, exact zeros for what is unused.
+        """The share of each column in the metric.
 
-        A term's weight (its diagonal entry of W) is shared equally among its distinct columns;
-        what an indicator gets goes to the column it belongs to.
+        The weight of a term (its diagonal entry of W) is divided equally among its distinct
+        columns. The share of an indicator is added to the column that the indicator describes. The
+        shares sum to 1. Columns that the metric does not use have the share 0.
         """
         extended = np.zeros(len(self.center))
         for term, weight in zip(self.columns, self._weights()):
@@ -459,7 +476,7 @@ class SparseMetric:
         return shares / total if total > 0 else shares
 
     def replaced(self, **changes: Any) -> SparseMetric:
-        """A copy with other values of some parameters of the constructor."""
+        """A copy of the metric, with other values for some parameters of the constructor."""
         own = {
             "columns": self.columns, "components": self.components, "center": self.center,
             "scale": self.scale, "term_center": self.term_center, "term_scale": self.term_scale,
@@ -470,7 +487,7 @@ class SparseMetric:
         return SparseMetric(**{**own, **changes})
 
     def without_imputation(self) -> SparseMetric:
-        """The same metric for rows that are imputed already: those of the extended table."""
+        """The same metric for tables that are already imputed and extended by the indicators."""
         if self.imputation is None:
             return self
         names = self.imputation.names(self.feature_names)
@@ -482,7 +499,8 @@ class SparseMetric:
         Parameters
         ----------
         columns : ndarray of int
-            Their numbers in increasing order. All columns of all terms must be among them.
+            The numbers of these columns, in increasing order. All columns of the terms must be
+            among them.
         """
         whole = self.without_imputation()
         place = {int(j): i for i, j in enumerate(columns)}
@@ -494,7 +512,7 @@ class SparseMetric:
         )
 
     def interactions(self) -> list[MetricTerm]:
-        """The terms of two or more distinct columns, the heaviest first."""
+        """The terms with two or more distinct columns, the heaviest first."""
         found = [term for term in self.terms if len(set(term.columns)) > 1]
         return sorted(found, key=lambda term: -term.weight)
 
@@ -505,13 +523,18 @@ def _default_names(n_features: int) -> list[str]:
 
 def _checked_gamma(gamma: float) -> float:
     if not (np.isfinite(gamma) and gamma > 0):
-        raise ValueError(f"gamma={gamma}, but a kernel needs one that is finite and above 0.")
+        raise ValueError(f"gamma={gamma}, but gamma must be finite and greater than 0.")
     return float(gamma)
 
 
 def _squared_distances(a: Float, b: Float | None = None) -> Float:
-    """Between the rows of a and b; where b is None, of a: then symmetric, with zeros at i, i."""
-    center = a.mean(axis=0) if len(a) else 0.0  # small distances far from the origin keep digits
+    """The squared distances between the rows of a and the rows of b.
+
+    Without b, the distances are those between the rows of a. The matrix is then symmetric, and its
+    diagonal is exactly zero.
+    """
+    # Centring reduces the rounding errors of small distances between rows far from the origin.
+    center = a.mean(axis=0) if len(a) else 0.0
     a = a - center
     other = a if b is None else b - center
     squared = _squared_norms(a)[:, None] + _squared_norms(other) - 2 * (a @ other.T)
@@ -522,7 +545,7 @@ def _squared_distances(a: Float, b: Float | None = None) -> Float:
 
 
 def _squared_norms(a: Float) -> Float:
-    result: Float = np.einsum("ij,ij->i", a, a)  # no copy of what may have 10,000 columns
+    result: Float = np.einsum("ij,ij->i", a, a)  # unlike (a**2).sum(axis=1), without a copy of a
     return result
 
 
@@ -531,7 +554,7 @@ def _median_gamma(embedding: Float) -> float:
     if not len(rows):
         return 1.0
     squared = _squared_distances(embedding)[rows, others]
-    # Equal rows come out at what rounding leaves of their norms, and that is not a distance.
+    # By rounding, equal rows may have a small positive distance. Such distances are left out.
     rounding = (8 + embedding.shape[1]) * np.finfo(np.float64).eps
     norms = _squared_norms(embedding - embedding.mean(axis=0))
     noise = rounding * (norms[rows] + norms[others])
@@ -541,5 +564,5 @@ def _median_gamma(embedding: Float) -> float:
 
 def _checked_clip(clip: float) -> float:
     if not clip > 0:
-        raise ValueError(f"clip={clip} must be positive.")
+        raise ValueError(f"clip={clip}, but clip must be greater than 0.")
     return float(clip)

@@ -1,8 +1,9 @@
-"""The fitted model: everything that survives a fit, and nothing about how it was made.
+"""The fitted model, which contains everything that predictions and explanations need.
 
-A model holds a metric, its history and, for a classifier, how classes are read off it. It holds no
-engine, no estimator and no reference to arrays of the user. Methods take tables that are checked
-already: finite numbers of the right width, with NaN only if the metric has an imputation.
+A model contains a metric, its history and, for a classifier, the reading: the readout with its
+calibration and training rows. A model contains no engine, no estimator, and no reference to arrays
+of the user. Methods expect valid tables: finite numbers and the right number of columns, with NaN
+only if the metric has an imputation.
 """
 
 from __future__ import annotations
@@ -26,29 +27,30 @@ from .metric import SparseMetric
 from .readouts import Fitted, Queries, Readout, Training
 from .rows import TrainingRows
 
-#: Rows that are classified at a time, because their neighbours take memory.
+#: Rows are classified in blocks of this size, to limit the memory for their neighbours.
 PREDICTED_ROWS = 50_000
-#: Coordinates of an embedding below which squared distances do not overflow.
+#: If all coordinates of an embedding are smaller, squared distances do not overflow.
 FARTHEST = 1e140
 
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """How classes are read off a metric.
+    """The readout of a model with its calibration, training rows and out-of-fold scores.
 
     Attributes
     ----------
     readout : Readout
     calibration : Calibration
     rows : TrainingRows or None
-        None if the model was saved without its training rows.
+        The training rows; None if the model was saved without them.
     score : float
-        The share of the rows that were classified correctly out of fold.
+        The share of the rows that are classified correctly out of fold.
     gain : float
-        Standard errors by which the model is better than guessing out of fold. NaN if the metric
-        had seen the rows.
+        The difference between the out-of-fold Brier scores of guessing and of the model, in
+        standard errors. NaN if the metric was learned from all rows.
     plain_score : float
-        The share of the rows that plain neighbours classify correctly out of fold; NaN if unknown.
+        The share of the rows that are classified correctly out of fold under the plain distance.
+        NaN if it was not computed.
     """
 
     readout: Readout
@@ -60,12 +62,12 @@ class Reading:
 
 
 class Classifying:
-    """What a model and a blend of models share: predictions from log odds."""
+    """The base of ``Model`` and ``Blend``: predictions from log odds."""
 
     classes: npt.NDArray[Any]
 
     def log_odds(self, X: Data, engine: Engine | None = None) -> Float:
-        """Log probabilities of the classes, up to a constant of the row, n x C.
+        """The log probabilities of the classes up to a constant for each row, n x C.
 
         Parameters
         ----------
@@ -76,7 +78,7 @@ class Classifying:
         raise NotImplementedError
 
     def probabilities(self, X: Data, engine: Engine | None = None) -> Float:
-        """The probability of every class, n x C.
+        """The probability of each class, n x C.
 
         Parameters
         ----------
@@ -88,7 +90,7 @@ class Classifying:
         return result
 
     def predicted(self, X: Data, engine: Engine | None = None) -> npt.NDArray[Any]:
-        """The predicted class of every row.
+        """The predicted class of each row.
 
         Parameters
         ----------
@@ -105,7 +107,7 @@ class Classifying:
         ----------
         log_odds : ndarray of shape (n_samples, n_classes)
         """
-        if len(self.classes) == 2:  # the sign of the decision function, to the last bit
+        if len(self.classes) == 2:  # exactly as in the decision function, so that both agree
             codes = (log_odds[:, 1] - log_odds[:, 0] > 0).astype(np.intp)
         else:
             codes = log_odds.argmax(axis=1)
@@ -115,21 +117,22 @@ class Classifying:
 
 @dataclass(frozen=True, eq=False)
 class Model(Classifying):
-    """A fitted metric and, for a classifier, how classes are read off it.
+    """A fitted metric and, for a classifier, its reading.
 
     Attributes
     ----------
     metric : SparseMetric
     classes : ndarray of shape (n_classes,)
+        The class labels.
     class_count : ndarray of shape (n_classes,)
-        The training rows of every class.
+        The number of training rows of each class.
     history : History
     start_share : float
         The share of the plain distance in the metric.
     stability : ndarray of shape (n_features,)
-        The share of the averaged fits that used every column.
+        The share of the averaged fits that used each column.
     reading : Reading or None
-        None for a model that only embeds.
+        The readout with its calibration and training rows. None for a model that only embeds rows.
     """
 
     metric: SparseMetric
@@ -141,34 +144,37 @@ class Model(Classifying):
     reading: Reading | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """The fields. A pickle leaves out what was computed from them for predictions."""
+        """The fields. A pickle does not contain the cached results of predictions."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
     def best(self) -> Model:
-        """The model whose metric explains: this one. A blend has several models."""
+        """The model itself. The same attribute of a blend is its best model."""
         return self
 
     @property
     def best_iter(self) -> int:
-        """The accepted steps in the metric, over all fits."""
+        """The number of accepted steps in the metric, summed over the fits."""
         return sum(fit.best_iter for fit in self.history.fits)
 
     @property
     def n_attempts(self) -> int:
-        """The attempted steps, over all fits."""
+        """The number of attempted steps, summed over the fits."""
         return sum(fit.path.n_attempts for fit in self.history.fits)
 
     @property
     def the_reading(self) -> Reading:
-        """How classes are read off the metric; an error if the model only embeds."""
+        """The reading. Raises an error if the model only embeds rows."""
         if self.reading is None:
-            raise ValueError("This model only embeds rows: it was fitted without a readout.")
+            raise ValueError(
+                "This model only embeds rows, because it was fitted by SDist. Use SDistClassifier "
+                "for predictions."
+            )
         return self.reading
 
     @property
     def has_rows(self) -> bool:
-        """Whether the model has training rows, so that it can classify."""
+        """Whether the model has training rows, which are needed to classify."""
         return self.reading is not None and self.reading.rows is not None
 
     @property
@@ -177,31 +183,33 @@ class Model(Classifying):
         rows = self.the_reading.rows
         if rows is None:
             raise ValueError(
-                "This model was saved without its training rows (rows=False): it can embed rows "
-                "and measure distances, but classifying takes neighbours."
+                "This model was saved without its training rows (rows=False), so it can embed rows "
+                "and measure distances, but cannot classify. Save the model with rows=True."
             )
         return rows
 
     def without_rows(self) -> Model:
-        """The same model without its training rows: it only embeds."""
+        """The same model without its training rows. The result can embed rows but not classify."""
         if self.reading is None:
             return self
         return replace(self, reading=replace(self.reading, rows=None))
 
     def with_row_numbers(self, numbers: Index) -> Model:
-        """The same model, with other numbers for its training rows.
+        """The same model, with other row numbers for its training rows.
 
         Parameters
         ----------
         numbers : ndarray of int
-            One for every training row.
+            The new number of each training row.
         """
         rows = replace(self.rows, numbers=numbers)
         return replace(self, reading=replace(self.the_reading, rows=rows))
 
     @one_blas_thread()
     def embed(self, X: Data) -> Float:
-        """The embedding of rows. An error names the column with values too far out.
+        """The embedding of rows.
+
+        If distances to embedded rows would overflow, an error names the column that is the cause.
 
         Parameters
         ----------
@@ -214,13 +222,13 @@ class Model(Classifying):
 
     @cached_property
     def inside(self) -> SparseMetric:
-        """The metric over the values of the training rows."""
+        """The metric over the columns of the training rows."""
         return self.metric.over_columns(self.rows.columns)
 
     @cached_property
     @one_blas_thread()
     def training(self) -> Training:
-        """The training rows under the metric."""
+        """The embedded training rows."""
         return self._training_under(self.inside)
 
     def _training_under(self, inside: SparseMetric) -> Training:
@@ -235,7 +243,7 @@ class Model(Classifying):
 
     @one_blas_thread()
     def log_odds(self, X: Data, engine: Engine | None = None) -> Float:
-        """Calibrated log odds of the classes, n x C.
+        """The calibrated log odds of the classes, n x C.
 
         Parameters
         ----------
@@ -249,7 +257,7 @@ class Model(Classifying):
 
     @one_blas_thread()
     def log_odds_of(self, embedding: Float, engine: Engine | None = None) -> Float:
-        """The log odds of rows that are embedded already.
+        """The log odds of embedded rows.
 
         Parameters
         ----------
@@ -267,11 +275,12 @@ class Model(Classifying):
         return reading.calibration.log_odds(fitted.evidence(queries))
 
     def log_odds_after(self, m: int, X: Data, engine: Engine | None = None) -> Float:
-        """The log odds under the metric after m accepted steps, before pruning.
+        """The log odds under the metric after m accepted steps, without pruning.
 
         Parameters
         ----------
         m : int
+            The number of accepted steps.
         X : ndarray or sparse matrix of shape (n_samples, n_features)
         engine : Engine, optional
             Searches for the neighbours. By default the fastest engine that is installed.
@@ -285,7 +294,7 @@ class Model(Classifying):
     def nearest(
         self, embedding: Float, k: int, engine: Engine | None = None, c: int | None = None
     ) -> tuple[Index, Float]:
-        """The k nearest training rows of embedded rows, and their squared distances.
+        """The k nearest training rows of each embedded row, and their squared distances.
 
         Parameters
         ----------
@@ -293,12 +302,12 @@ class Model(Classifying):
         k : int
         engine : Engine, optional
         c : int, optional
-            Only rows of this class.
+            The number of a class. Only training rows of this class are searched.
 
         Returns
         -------
         rows : ndarray of shape (n_queries, k)
-            Places among the training rows.
+            Positions in the training rows.
         squared : ndarray of shape (n_queries, k)
         """
         training = self.training
@@ -309,19 +318,19 @@ class Model(Classifying):
 
 @dataclass(frozen=True, eq=False)
 class Blend(Classifying):
-    """Models whose log probabilities are averaged.
+    """Several models whose log probabilities are averaged.
 
     Attributes
     ----------
     models : tuple of Model
-        The best one first: its metric explains.
+        The models, the best one first. Explanations use the metric of the best model.
     """
 
     models: Sequence[Model]
 
     @property
     def best(self) -> Model:
-        """The model whose metric explains."""
+        """The best model."""
         return self.models[0]
 
     @property
@@ -330,16 +339,16 @@ class Blend(Classifying):
         return self.best.classes
 
     def without_rows(self) -> Blend:
-        """The same models without their training rows."""
+        """The blend of the same models without their training rows."""
         return Blend([model.without_rows() for model in self.models])
 
     def with_row_numbers(self, numbers: Index) -> Blend:
-        """The same models, with other numbers for their training rows.
+        """The blend of the same models, with other row numbers for their training rows.
 
         Parameters
         ----------
         numbers : ndarray of int
-            One for every training row.
+            The new number of each training row.
         """
         return Blend([model.with_row_numbers(numbers) for model in self.models])
 
@@ -362,7 +371,7 @@ def _at_hand(engine: Engine | None) -> Engine:
 
 
 def _refuse_overflow(embedding: Float, X: Data, metric: SparseMetric) -> None:
-    """Refuse rows so far from the training data that squared distances to them overflow."""
+    """Raise an error if rows are so far from the training data that distances overflow."""
     if len(embedding) and not np.abs(embedding).max() < FARTHEST:
         used = sorted({j for term in metric.columns for j in term if j < metric.n_features})
         size = np.abs(dense(X[:, used]) / metric.scale[used]).max(axis=0)

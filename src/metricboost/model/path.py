@@ -1,4 +1,4 @@
-"""The path: what every accepted step did, the metric after any of them, and the stopping rule."""
+"""The path: the accepted steps of a fit, the metric after each step, and the stopping rule."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from .._typing import Float, Index
 
 @dataclass(frozen=True)
 class Factor:
-    """``W = matrix @ matrix.T`` over the candidate terms ``index`` (sorted): a factor of W."""
+    """A factor of W: ``W = matrix @ matrix.T`` over the terms with the sorted numbers ``index``."""
 
     index: Index
     matrix: Float
 
     @classmethod
     def empty(cls) -> Factor:
-        """W = 0."""
+        """The factor of W = 0."""
         return cls(np.empty(0, dtype=np.intp), np.empty((0, 0)))
 
     @classmethod
@@ -28,12 +28,12 @@ class Factor:
         Parameters
         ----------
         size : int
-            Their number.
+            The number of terms.
         """
         return cls(np.arange(size), np.eye(size))
 
     def plus(self, support: Index, xi: Float, weight: float) -> Factor:
-        """``W + weight * xi xi'``.
+        """The factor of ``W + weight * xi xi'``.
 
         Parameters
         ----------
@@ -49,33 +49,38 @@ class Factor:
         return Factor(index, matrix)
 
     def reduced(self) -> Factor:
-        """The same W with orthogonal columns, as many as its numerical rank."""
+        """A factor of the same W with orthogonal columns, one for each dimension of its rank."""
         if not self.matrix.size:
             return self
         u, s, _ = np.linalg.svd(self.matrix, full_matrices=False)
         rank = max(1, int((s > s[0] * len(s) * np.finfo(float).eps).sum()))
         u = u[:, :rank]
-        # The sign of a singular vector is arbitrary: make its largest entry positive.
+        # The sign of a singular vector is arbitrary. Its largest entry is made positive.
         u = u * np.sign(u[np.argmax(np.abs(u), axis=0), np.arange(rank)])
         return Factor(self.index, u * s[:rank])
 
     def restricted(self, keep: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Factor:
-        """The principal submatrix of W on some of its terms: again positive semi-definite.
+        """The factor of the principal submatrix of W on some terms.
+
+        A principal submatrix of a positive semi-definite matrix is positive semi-definite.
 
         Parameters
         ----------
         keep : ndarray of bool
-            One for every term of W.
+            One element for each term of W: whether the term is kept.
         """
         return Factor(self.index[keep], self.matrix[keep])
 
     def weights(self) -> Float:
-        """The diagonal of W: how much each term weighs."""
+        """The diagonal of W, which has the weight of each term."""
         result: Float = np.einsum("tm,tm->t", self.matrix, self.matrix)
         return result
 
     def complexity(self) -> float:
-        """C_m: the trace of the symmetric root of W, the sum of its factor's singular values."""
+        """The paper's C_m: the trace of the symmetric square root of W.
+
+        The trace is equal to the sum of the singular values of any factor of W.
+        """
         if not self.matrix.size:
             return 0.0
         return float(np.linalg.svd(self.matrix, compute_uv=False).sum())
@@ -83,7 +88,7 @@ class Factor:
 
 @dataclass(frozen=True)
 class Step:
-    """One accepted step: ``W <- W + weight * xi xi^T``."""
+    """One accepted step: ``W <- W + weight * xi xi'``."""
 
     attempt: int
     support: Index
@@ -97,7 +102,7 @@ class Step:
 
 @dataclass
 class Path:
-    """The accepted steps from a start metric on."""
+    """The start metric and the accepted steps of a fit."""
 
     start: Factor
     steps: list[Step] = field(default_factory=list)
@@ -107,11 +112,11 @@ class Path:
         return len(self.steps)
 
     def last_accepted(self) -> int:
-        """The attempt of the last accepted step, 0 before the first."""
+        """The number of the attempt that was the last accepted step; 0 without accepted steps."""
         return self.steps[-1].attempt if self.steps else 0
 
     def factor(self, m: int) -> Factor:
-        """The metric after the first accepted steps.
+        """The factor of W after the first m accepted steps.
 
         Parameters
         ----------
@@ -129,17 +134,17 @@ class Path:
         return Factor(index, matrix).reduced()
 
     def comparable(self) -> list[int]:
-        """The steps whose losses may be compared: those just after a refresh.
+        """The steps whose losses may be compared: the steps just after a refresh of the neighbours.
 
-        The loss jumps at a refresh, so states between two refreshes are not comparable with
-        those at one. Where none happened, all steps share the first neighbours.
+        The loss jumps at a refresh, so a loss between two refreshes is not comparable with a loss
+        at a refresh. Without any refresh all steps have the same neighbours and are comparable.
         """
         refreshed = [m for m, step in enumerate(self.steps, 1) if step.refreshed]
         return refreshed or list(range(1, len(self) + 1))
 
 
 def best_step(path: Path, complexity_penalty: float) -> int:
-    """The stop of sparse boosting: the step that minimises loss + penalty * complexity.
+    """The stopping rule of sparse boosting: the step that minimises loss + penalty * complexity.
 
     Parameters
     ----------

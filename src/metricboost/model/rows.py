@@ -1,4 +1,4 @@
-"""The training rows that a classifier keeps: what its predictions search among."""
+"""The training rows that a classifier keeps, among which predictions search for neighbours."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from .._typing import Float, Index
 
 @dataclass(frozen=True, eq=False)
 class TrainingRows:
-    """A copy of training rows, in the columns that the model looks at.
+    """A copy of training rows, with the columns that the model uses.
 
     Attributes
     ----------
     columns : ndarray of int
-        The columns, in increasing order. With an imputation, numbers from ``n_features`` on are
-        its indicators.
+        The numbers of the columns, in increasing order. With an imputation, numbers from
+        ``n_features`` refer to indicators.
     values : ndarray of shape (n_rows, n_columns)
-        The values of these columns, with missing values filled.
+        The values of these columns, with missing values imputed.
     labels : ndarray of int
-        The number of every row's class.
+        The class number of each row.
     weight : ndarray
+        The weight of each row.
     numbers : ndarray of int
         The numbers of the rows in the table that was given to ``fit``.
     """

@@ -65,8 +65,7 @@ class Candidate:
 
 
 def variants(n_fits: int) -> list[Variant]:
-    """The variants to choose from. Variants without the plain distance come first, sparsest first.
-    """
+    """The variants to choose from, the sparsest first, those with the plain distance last."""
     needed = sorted({1, (n_fits + 1) // 2, n_fits}, reverse=True)
     majority = (n_fits + 1) // 2
     shared = [Variant(share, majority) for share in SHARES]

@@ -1,4 +1,4 @@
-"""The rounds of fits: which rows each fit learns from, and running them."""
+"""The fits of all folds: the rows from which each fit learns, and the execution of the fits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .pool import Pool
 from .run import Run
 from .whole import Whole
 
-#: Folds of the evidence if one metric was learned from all rows.
+#: The number of folds for the evidence if a single metric was learned from all rows.
 READOUT_FOLDS = 5
 
 Split = tuple[Index, Index]
@@ -30,7 +30,7 @@ Split = tuple[Index, Index]
 
 @dataclass(frozen=True)
 class FoldTask:
-    """The rows of X that a fold's fit learns from, and what the other rows say."""
+    """The input of the fit of a fold: its rows of X, and the summaries of all rows (``known``)."""
 
     X: Data
     rows: Index
@@ -49,10 +49,10 @@ def cross_fit(
     run: Run,
     watch: Callable[[int, int], Watch] | None = None,
 ) -> CrossFit:
-    """Learn ``n_averaged`` metrics, each without one fold of the rows; 1 learns from all rows.
+    """Learn ``n_averaged`` metrics, each without one fold of the rows.
 
-    One fit sees all rows if folds would leave a class fewer than two, or if only the rows of
-    one fold vary.
+    A single fit learns from all rows if ``n_averaged`` is 1, if a fold would keep fewer than two
+    rows of a class, or if all columns are constant among the rows that a fold keeps.
     """
     labels, seed = pool.labels, options.boosting.seed
     smallest, n_folds = int(np.bincount(labels).min()), affordable_folds(labels, n_averaged)
@@ -61,7 +61,7 @@ def cross_fit(
     whole = whole_of(pool, kept_rows, options)
     varies = (len(table_scaling(pool.X, options, kept).kept) > 0 for kept, _ in split)
     if whole is None and not all(varies):
-        split = []  # without the rows of some fold nothing varies
+        split = []  # all columns are constant without the rows of some fold
     if not split:
         engine, alone = run.engine_for(1), watch(0, 1) if watch else None
         learned = _learn_all(pool, whole, engine, options, alone, run.checkpoints)
@@ -79,7 +79,7 @@ def cross_fit(
 
 
 def whole_of(pool: Pool, kept: Sequence[Index], options: LearningOptions) -> Whole | None:
-    """What all rows say, if a fit on the ``kept`` rows of any fold learns from a sample of them."""
+    """The summaries of all rows, if the fit of any fold learns from a sample of its kept rows."""
     needed = any(pool.needs_samples(len(rows)) for rows in kept)
     return Whole.of(pool, options) if needed else None
 
@@ -108,7 +108,7 @@ def fold_tasks(
     options: LearningOptions,
     split: Sequence[Split],
 ) -> Iterator[FoldTask]:
-    """What the fit of every fold learns from."""
+    """The input of the fit of each fold."""
     for j, (kept, out) in enumerate(split):
         if whole is None:
             rows, weight, known = kept, fold_weights(pool.weight, kept), None
@@ -121,12 +121,13 @@ def fold_tasks(
 def learn_fold(
     task: FoldTask, watch: Watch | None = None, checkpoints: Checkpoints | None = None
 ) -> Learned:
-    """A metric from the rows of a fold, with bags of its own.
+    """The fit of a fold, with its own seed for the bags.
 
-    Nothing is pruned here: what recurs in the other fits says more than what recurs in one.
+    The fit is not pruned here. Variables are pruned later by their recurrence in all fits, which is
+    more reliable than their recurrence in the steps of a single fit.
     """
     options = fold_options(task.options, task.fold)
-    with one_blas_thread():  # a worker process has its own limit
+    with one_blas_thread():  # a worker process does not inherit the limit of the main process
         return learn(
             task.X, task.labels, task.weight, task.engine, options, watch, task.rows, checkpoints,
             task.known,
@@ -136,7 +137,7 @@ def learn_fold(
 def affordable_folds(labels: Index, n_averaged: int) -> int:
     """Number of folds: ``n_averaged``, but at most the size of the smallest class.
 
-    One fold (a single fit) if a fold would leave a class with one row.
+    The number is 1 (a single fit) if a fold would leave a class with one row.
     """
     smallest = int(np.bincount(labels).min())
     n_folds = min(n_averaged, smallest)
@@ -151,7 +152,7 @@ def over_folds(
     split: Sequence[Split],
     fits: Sequence[Learned],
 ) -> CrossFit:
-    """Finished fits, one for each fold, together with the scaling of the whole table."""
+    """Combine the finished fits, one for each fold, with the scaling of the whole table."""
     one_fit = len({id(fit) for fit in fits}) == 1
     if whole is None:
         scaling = table_scaling(pool.X, options)
@@ -165,13 +166,13 @@ def over_folds(
 
 
 def _with_moments_of_all_rows(whole: Whole, fits: Sequence[Learned]) -> list[Learned]:
-    """The fits with the terms that they learned standardised by all rows, not by a sample."""
+    """The fits, with the moments of their terms computed from all rows instead of a sample."""
     known = whole.term_moments(term for fit in fits for term in fit.terms)
     made: dict[int, Learned] = {}
     for fit in fits:
         moments = np.array([known.get(t, m) for t, m in zip(fit.terms, fit.moments)])
         moments = moments.reshape(-1, 2)
-        given = fit.path.start.index  # a start metric keeps its own
+        given = fit.path.start.index  # the terms of a start metric keep their moments
         moments[given] = fit.moments[given]
         made[id(fit)] = replace(fit, moments=moments)
     return [made[id(fit)] for fit in fits]
@@ -190,6 +191,6 @@ def fold_weights(weight: Float, rows: Index) -> Float:
 
 
 def fold_options(options: LearningOptions, fold: int) -> LearningOptions:
-    """The options of a fold: with a seed of its own, and without pruning."""
+    """The options of the fit of a fold: its own seed, and no pruning."""
     seed = int(np.random.SeedSequence((options.boosting.seed, fold)).generate_state(1)[0])
     return replace(options, prune=None, boosting=replace(options.boosting, seed=seed))

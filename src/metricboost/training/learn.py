@@ -1,4 +1,4 @@
-"""From a table and its classes to a metric: scale, screen, boost, stop, prune."""
+"""One fit, from a table and its classes to a metric: scale, screen, boost, stop, prune."""
 
 from __future__ import annotations
 
@@ -21,15 +21,17 @@ from .checkpoints import Checkpoints, FitFile
 from .options import LearningOptions
 from .pruning import harms, heaviest, keep_only, recurring
 
-#: A sample has at least this number of rows left for screening before columns are left out.
+#: If the screening of a sample is too expensive, its rows are reduced to this number before columns
+#: are left out.
 LEAST_SCREENED_ROWS = 2000
 
 
 @dataclass(frozen=True)
 class Learned:
-    """A finished fit: the path over its terms, and the metric that was chosen from it.
+    """A finished fit: the path, and the factor at the best step.
 
-    Steps number the terms of ``terms``, whose columns are those of the original table.
+    The steps refer to terms by their position in ``terms``. The columns of ``terms`` are those of
+    the original table.
     """
 
     path: Path
@@ -41,7 +43,7 @@ class Learned:
     factor: Factor
 
     def metric(self, factor: Factor) -> SparseMetric:
-        """The metric with this factor, over the terms and constants of this fit."""
+        """The metric with a given factor over the terms of this fit."""
         return SparseMetric(
             [self.terms[t] for t in factor.index],
             factor.matrix.T,
@@ -55,9 +57,9 @@ class Learned:
 
 @dataclass(frozen=True)
 class Known:
-    """What more rows than a fit learns from have said about the table.
+    """Results for a fit on a sample that were computed from all rows that its fold keeps.
 
-    ``screening`` is None if the pairs are to be screened on the rows of the fit.
+    If ``screening`` is None, the pairs are screened on the rows of the sample.
     """
 
     scaling: Scaling
@@ -75,10 +77,11 @@ def learn(
     checkpoints: Checkpoints | None = None,
     known: Known | None = None,
 ) -> Learned:
-    """Learn a metric that sets the classes apart; ``labels`` are their numbers from 0 on.
+    """Learn a metric that separates the classes. ``labels`` are class numbers from 0.
 
-    From all rows, or from those numbered, to which the labels and weights belong. If these are a
-    sample of more rows, ``known`` has what the others say.
+    The fit learns from the rows of X with the numbers ``rows``, or from all rows. ``labels`` and
+    ``sample_weight`` have one element for each of these rows. If the rows are a sample, ``known``
+    has the results that were computed from more rows.
     """
     kept = None
     if checkpoints is not None:
@@ -109,9 +112,9 @@ def learn(
 def _screened(
     Xt: Float, labels: Index, engine: Engine, options: LearningOptions, sampled: bool
 ) -> Screening:
-    """The pairs that differ between the classes, on the rows of the fit.
+    """The pairs whose means differ between the classes, on the rows of the fit.
 
-    If these are a sample, fewer of them are used before fewer columns are.
+    If the screening of a sample is too expensive, rows are left out before columns are.
     """
     n_pairs, budget, margin = screening_limits(len(Xt), labels, options)
     if sampled:
@@ -132,7 +135,7 @@ def kept_boost(
     options: BoostingOptions,
     watch: Watch | None,
 ) -> Path:
-    """Algorithm 1 from where a checkpoint has it, and with checkpoints of its own."""
+    """Run Algorithm 1. With a checkpoint, continue from its steps and store the new steps."""
     if kept is None:
         return boost(candidates, labels, weight, start, options, watch)
 
@@ -153,11 +156,11 @@ def finished(
     screening: Screening | None,
     options: LearningOptions,
 ) -> Learned:
-    """The metric at the best step of a path, over the columns of the whole table."""
+    """Choose the best step of a path, and express terms in the columns of the whole table."""
     path, terms, moments = _in_original_columns(path, candidates, scaling)
     best = best_step(path, options.complexity_penalty)
     factor = path.factor(best)
-    if best == 0 and not len(factor.index):  # nothing learned: all columns alike
+    if best == 0 and not len(factor.index):  # nothing was learned: use the plain distance
         terms = [(int(column),) for column in scaling.plain]
         moments = np.tile([0.0, 1.0], (len(terms), 1))
         factor = Factor.identity(len(terms))
@@ -165,7 +168,7 @@ def finished(
 
 
 def table_scaling(X: Data, options: LearningOptions, rows: Index | None = None) -> Scaling:
-    """The constants of a table's columns, or of a given metric where it has them."""
+    """The scaling of a table. The columns of a start metric have the constants of that metric."""
     scaling = Scaling.of(X, options.standardize, options.clip, options.n_indicators, rows)
     return start_scaling(scaling, options.init)
 
@@ -177,7 +180,7 @@ def screens(options: LearningOptions) -> bool:
 def screening_limits(
     n_columns: int, labels: Index, options: LearningOptions
 ) -> tuple[int, float, float]:
-    """The most pairs, by default as many as there are columns; the budget; the margin."""
+    """The largest number of pairs (by default the number of columns), the budget, the margin."""
     auto = options.screen_pairs == "auto"
     n_pairs = n_columns if auto else int(options.screen_pairs)
     gated = options.boosting.oob_gate is not None and labels.max() == 1
@@ -187,7 +190,10 @@ def screening_limits(
 def _in_original_columns(
     path: Path, candidates: Candidates, scaling: Scaling
 ) -> tuple[Path, list[Term], Float]:
-    """The path over the terms it uses, numbered anew, with columns of the whole table."""
+    """The path over the terms that it uses only, with these terms and their moments.
+
+    The returned terms refer to the columns of the whole table.
+    """
     supports = [path.start.index, *(step.support for step in path.steps)]
     used = np.unique(np.concatenate(supports)).astype(np.intp)
     terms = [tuple(int(scaling.kept[j]) for j in candidates.term(t)) for t in used]

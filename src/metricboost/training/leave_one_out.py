@@ -1,7 +1,8 @@
-"""Evidence for every class from nearest rows, for several numbers of neighbours at once.
+"""Leave-one-out errors by the margin rule, for several numbers of neighbours at once.
 
-Evidence is n x K x the numbers of neighbours, and the class with the most is predicted. Without
-queries the training rows are scored, each left out of its own neighbours.
+The evidence is an array of shape (n_rows, n_classes, n_numbers_of_neighbours). The class with the
+largest evidence is predicted. Without queries, the evidence is computed for the training rows, and
+a row is not one of its own neighbours.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from .._typing import Float, Index
 from ..boosting.classes import members
 from ..engines import Engine, NeighborLists
 
-#: Numbers of neighbours to choose from by the leave-one-out error.
+#: The numbers of neighbours for which leave-one-out errors are computed.
 NEIGHBOR_CHOICES = (3, 5, 10, 20)
 
 
@@ -25,10 +26,10 @@ def leave_one_out_errors(
     ks: Sequence[int],
     rule: Callable[..., Float] | None = None,
 ) -> Float:
-    """Errors of the training rows, each classified by the others, one column a k.
+    """The error of each training row, classified by the other rows, with one column for each k.
 
-    A tie of t classes, the true one among them, is 1 - 1/t of an error (half of one for two), so
-    that the classes are treated alike.
+    If the class of the row is tied for the largest evidence among t classes, the error is 1 - 1/t.
+    No class is then preferred to another one.
     """
     evidence = (rule or margin_score)(engine, training, labels, ks, None)
     best = evidence == evidence.max(axis=1, keepdims=True)
@@ -39,19 +40,20 @@ def leave_one_out_errors(
 def margin_score(
     engine: Engine, training: Float, labels: Index, ks: Sequence[int], queries: Float | None
 ) -> Float:
-    """The paper's f of every class: mean squared distance to the other classes less to it.
+    """The paper's f of each class: the mean distance to the other classes minus that to the class.
 
-    The distance to a class is that to its k nearest rows. For two classes ``f_1 = d_0 - d_1`` is
-    the paper's f and ``f_0 = -f_1``; for more this is the f of its coded loss.
+    The distance d_c to class c is the mean squared distance to the k nearest rows of the class. For
+    two classes ``f_1 = d_0 - d_1`` is the paper's f, and ``f_0 = -f_1``. For more classes the
+    result is the f of the paper's coded loss.
     """
     distance = _class_distances(engine, training, labels, ks, queries)
     return _mean_of_others(distance) - distance
 
 
 def _mean_of_others(values: Float) -> Float:
-    """For every class the mean over the other ones; classes with equal values stay equal."""
+    """For each class, the mean over the other classes. Equal values give exactly equal means."""
     n_classes = values.shape[1]
-    if n_classes == 2:  # the other one itself, to the last bit
+    if n_classes == 2:  # the value of the other class, without rounding
         return values[:, ::-1]
     result: Float = (values.sum(axis=1, keepdims=True) - values) / (n_classes - 1)
     return result
@@ -60,7 +62,7 @@ def _mean_of_others(values: Float) -> Float:
 def _class_distances(
     engine: Engine, training: Float, labels: Index, ks: Sequence[int], queries: Float | None
 ) -> Float:
-    """Mean squared distances to the k nearest rows of every class."""
+    """The mean squared distances to the k nearest rows of each class."""
     groups, k = members(labels), max(ks)
     if queries is not None:
         found = [engine.nearest(queries, training[group], k)[1] for group in groups]
@@ -73,7 +75,7 @@ def _class_distances(
 
 
 def _first_means(values: Float, ks: Sequence[int]) -> Float:
-    """Means over the first k columns; over all where there are fewer."""
+    """The means over the first k columns, without infinite values."""
     known = np.isfinite(values)
     values = np.where(known, values, 0.0)
     return np.stack([values[:, :k].sum(axis=1) / known[:, :k].sum(axis=1) for k in ks], axis=1)

@@ -1,4 +1,4 @@
-"""Values so large that distances would overflow are refused."""
+"""Errors for values that are so large that distances would overflow."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .fits import CrossFit
 
 
 def check_scales(X: Data, standardize: bool, max_degree: int) -> None:
-    """Without standardisation squared distances between products must not overflow."""
+    """Raise an error if squared distances between products of unscaled columns would overflow."""
     if not standardize:
         largest = max(float(np.abs(block).max()) for _, block in row_blocks(X))
         refuse_large(largest, max_degree)
@@ -23,20 +23,22 @@ def refuse_large(largest: float, max_degree: int) -> None:
     limit = 10.0 ** (300 / (2 * max_degree + 2))
     if largest > limit:
         raise ValueError(
-            f"X has values up to {largest:.3g}, whose products overflow: set standardize=True "
-            "or rescale the columns."
+            f"X has values up to {largest:.3g}, and standardize=False: products overflow. Set "
+            "standardize=True or rescale the columns."
         )
 
 
 def refuse_far_rows(crossfit: CrossFit, max_degree: int, names: Sequence[str] | None) -> None:
-    """Refuse rows so far from those of another fold that distances under its metric overflow.
+    """Raise an error if distances under the metric of a fold would overflow for some row.
+
+    This happens if a row that the fold leaves out is extremely far from the rows that it keeps.
 
     Parameters
     ----------
     crossfit : CrossFit
     max_degree : int
     names : sequence of str or None
-        Of the columns of the input, if it has names.
+        The names of the columns of the input, if they have names.
     """
     limit = 10.0 ** (140 / max_degree)
     for fit in crossfit.fits:
@@ -51,5 +53,5 @@ def refuse_far_rows(crossfit: CrossFit, max_degree: int, names: Sequence[str] | 
                 columns = listed([f"x{j}" if names is None else names[j] for j in numbers])
                 raise ValueError(
                     f"Column {columns} has values so far from those of other rows that distances "
-                    "overflow: check them, or set clip to a number."
+                    "overflow: check these values, or set clip to a number."
                 )

@@ -1,4 +1,4 @@
-"""Medians of all rows of a table, of which only a sample is in memory."""
+"""The medians over all rows of a table, if only a sample of the rows is in memory."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from ..inputs import Imputation
 from ..sources import BLOCK_NUMBERS, Source
 from ..sources.statistics import imputation_of
 
-#: A median this close to a value, in deviations of its column, differs from it by rounding.
+#: A median whose distance from a value is below this number of standard deviations is set to the
+#: value, because such a difference is due to rounding.
 ROUNDING = 1e-9
 
 
 def imputation_from(source: Source, X: Data) -> Imputation:
-    """The medians of all rows; ``X`` is a sample with missing values.
+    """The imputation with the medians of all rows. ``X`` is a sample with missing values.
 
-    A median that is a value of the sample but for rounding is that value: a column of two values
-    then has two values when its missing values are filled.
+    A median that differs from a value of the sample only by rounding is replaced by this value.
+    A column with two different values then still has two different values after the imputation.
     """
     center, scale = rough_constants(X)
     found = imputation_of(source, center, scale)
@@ -34,7 +35,7 @@ def imputation_from(source: Source, X: Data) -> Imputation:
 
 
 def rough_constants(X: Data) -> tuple[Float, Float]:
-    """Mean and deviation of the finite values of a sample."""
+    """The mean and the standard deviation of the finite values of each column of a sample."""
     centers, scales = [], []
     for _, panel in column_panels(X, piece=BLOCK_NUMBERS):
         there = np.isfinite(panel)

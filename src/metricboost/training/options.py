@@ -1,4 +1,4 @@
-"""The options of a fit: what the mathematics takes, made from the parameters of an estimator."""
+"""The options of a fit, derived from the parameters of an estimator."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from ..boosting.start import Init
 from .pool import Pool
 from .starting import init_over_table
 
-#: With ``max_features="auto"`` products are made until there are this many candidates, or twice as
-#: many as columns. The number bounds the cost of a step.
+#: With ``max_features="auto"`` products are added until there are this many candidates, or twice as
+#: many candidates as columns, whichever is larger. The limit bounds the cost of a step.
 MOST_CANDIDATES = 4096
 
 
 @dataclass(frozen=True)
 class LearningOptions:
-    """Everything a fit needs beside the data.
+    """All options of a fit.
 
-    Fields with the name of a parameter have its value. ``clip`` is None without standardisation;
-    ``n_indicators`` counts the last columns of the table, which say where values were missing;
-    ``max_candidates`` bounds the candidates, or is None.
+    Fields with the name of a parameter have the value of the parameter. ``clip`` is None without
+    standardisation. ``n_indicators`` is the number of indicators, which are the last columns of the
+    table. ``max_candidates`` is the largest number of candidates; None sets no limit.
     """
 
     boosting: BoostingOptions
@@ -46,10 +46,10 @@ def learning_options(parameters: Mapping[str, Any], pool: Pool, seed: int) -> Le
     Parameters
     ----------
     parameters : mapping
-        Those of the estimator, by name.
+        The parameters of the estimator, by name.
     pool : Pool
     seed : int
-        For bags and panels.
+        The seed of folds, bags and panels.
     """
     given = {name: _plain(value) for name, value in parameters.items()}
     automatic = given["max_features"] == "auto"
@@ -64,12 +64,12 @@ def learning_options(parameters: Mapping[str, Any], pool: Pool, seed: int) -> Le
 
 
 def _named(options: Any, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters that are fields of the options."""
+    """The parameters that have the name of a field of ``options``."""
     return {field.name: given[field.name] for field in fields(options) if field.name in given}
 
 
 def _plain(value: Any) -> Any:
-    """Integers of any type as int, other real numbers as float, booleans as bool."""
+    """Convert booleans to bool, integers of any type to int, and other real numbers to float."""
     if isinstance(value, bool | np.bool_):
         return bool(value)
     if isinstance(value, Integral):

@@ -1,4 +1,4 @@
-"""The pool: the rows of a table that come into memory. Fits and choices see no other rows."""
+"""The pool: the rows of a table that are held in memory. Fits and choices use only these rows."""
 
 from __future__ import annotations
 
@@ -11,31 +11,32 @@ from ..inputs import Imputation
 from ..sources import Source, corrected_weights, draw, draw_among, least_sample
 from .medians import imputation_from
 
-#: What ``max_rows="auto"`` is: rows of a fit, and the most numbers that its rows may have.
+#: The limits of ``max_rows="auto"``: the rows of a fit, and the numbers in these rows.
 ROWS, ROW_NUMBERS = 10_000, 10**8
-#: What ``max_references="auto"`` is.
+#: The limits of ``max_references="auto"``: the reference rows, and the numbers in these rows.
 REFERENCES, REFERENCE_NUMBERS = 50_000, 2 * 10**8
 
 
 @dataclass(frozen=True)
 class Pool:
-    """Rows in memory, imputed.
+    """The rows in memory, with missing values imputed.
 
     Attributes
     ----------
     X, labels, weight
-        Their values, class numbers and weights. The weights sum to the number of rows, and give
-        every class the weight that it has in the whole table.
+        The values, class numbers and weights of the rows. The weights sum to the number of rows.
+        The share of each class in the sum is the same as in the whole table.
     numbers : ndarray of int
-        Their numbers in the table as it was given.
+        The numbers of the rows in the table that was given to ``fit``.
     source : Source
-        All rows.
+        All rows of the table.
     imputation : Imputation or None
-        How missing values were filled.
+        How missing values were replaced.
     max_rows : int or None
-        The most rows that one fit learns from.
+        The largest number of rows from which a fit learns. None sets no limit.
     references : ndarray of int or None
-        The rows that serve as neighbours for predictions; None for all rows of the pool.
+        The reference rows, among which predictions search for neighbours. None means all rows of
+        the pool.
     """
 
     X: Data
@@ -49,37 +50,40 @@ class Pool:
 
     @property
     def n_columns(self) -> int:
-        """The columns of the table, with the indicators of missing values."""
+        """The number of columns, including the indicators."""
         return int(self.X.shape[1])
 
     @property
     def n_numbers(self) -> int:
-        """Rows times columns."""
+        """The number of rows times the number of columns."""
         return int(self.X.shape[0]) * self.n_columns
 
     @property
     def n_indicators(self) -> int:
-        """The last columns of the table say where values were missing."""
+        """The number of indicators, which are the last columns of the table."""
         return 0 if self.imputation is None else len(self.imputation.indicators)
 
     @property
     def is_part(self) -> bool:
-        """Whether the table has other rows too."""
+        """Whether the table has rows that are not in the pool."""
         return len(self.labels) < self.source.shape[0]
 
     def needs_samples(self, n_kept: int) -> bool:
-        """Whether fits on this number of rows learn from samples."""
+        """Whether fits of folds that keep ``n_kept`` rows use the summaries of all rows.
+
+        This is the case if a fit learns from a sample, or if only some rows are reference rows.
+        """
         few = self.max_rows is not None and n_kept > self.max_rows
         return self.is_part or few or self.references is not None
 
     def among_references(self, rows: Index) -> Index:
-        """Those of some rows that serve as neighbours for predictions."""
+        """The reference rows among some rows."""
         return rows if self.references is None else np.intersect1d(rows, self.references)
 
 
 @dataclass(frozen=True)
 class RowLimits:
-    """The most rows of a fit, of the neighbours of predictions, and of the pool; None for all."""
+    """The largest number of rows of a fit, of reference rows, and of the pool; None is no limit."""
 
     fit: int | None
     references: int | None
@@ -94,7 +98,7 @@ class RowLimits:
         source: Source,
         on_device: int | None,
     ) -> RowLimits:
-        """What ``max_rows`` and ``max_references`` are for a table.
+        """The limits for a table, from the parameters ``max_rows`` and ``max_references``.
 
         Parameters
         ----------
@@ -102,7 +106,7 @@ class RowLimits:
             The parameters of the estimator.
         source : Source
         on_device : int or None
-            The rows that fit into the memory of the engine's GPU, if it has one.
+            The number of rows that fit into the memory of the GPU; None without a GPU.
         """
         least, width = least_sample(source.class_count), max(source.shape[1], 1)
         fit = _number(max_rows, max(min(ROWS, ROW_NUMBERS // width), on_device or 0, least))
@@ -116,7 +120,7 @@ class RowLimits:
         return cls(fit, references, pool)
 
     def need_seed(self, source: Source) -> bool:
-        """Whether rows have to be drawn."""
+        """Whether rows are drawn at random, so that a seed is needed."""
         sizes = [size for size in (self.pool, self.references) if size is not None]
         return bool(sizes) and source.shape[0] > min(sizes)
 
@@ -126,7 +130,7 @@ def _number(given: int | str | None, auto: int) -> int | None:
 
 
 def pooled(source: Source, limits: RowLimits, impute: bool, seed: int) -> Pool:
-    """The pool of a source."""
+    """Draw the rows of the pool, impute their missing values, and correct their weights."""
     for name, most in (("max_rows", limits.fit), ("max_references", limits.references)):
         _refuse_too_few(name, most, source.class_count)
     numbers = draw(source, limits.pool, seed)
@@ -145,7 +149,7 @@ def pooled(source: Source, limits: RowLimits, impute: bool, seed: int) -> Pool:
 
 
 def _refuse_too_few(name: str, most: int | None, counts: Index) -> None:
-    """A given limit may leave too few rows of some class."""
+    """Raise an error if a sample of ``most`` rows has too few rows of some class."""
     if most is not None and counts.sum() > most and most < least_sample(counts):
         raise ValueError(
             f"{name}={most} is too small for {len(counts)} classes: a sample needs 50 rows of "

@@ -1,4 +1,4 @@
-"""The line that shows how a fit is getting on."""
+"""The line that shows the progress of a fit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ INTERVAL = 0.1
 
 
 class ProgressLine:
-    """Attempts, accepted steps, loss, terms and time left, on one line of a stream."""
+    """Shows attempts, accepted steps, loss, terms and the remaining time on one line."""
 
     def __init__(self, max_iter: int, stream: TextIO | None = None) -> None:
         self.max_iter = max_iter
@@ -25,7 +25,7 @@ class ProgressLine:
         self._shown = -INTERVAL
 
     def fold(self, number: int, n_fits: int) -> Watch:
-        """What one of several fits, one after the other, reports to."""
+        """The function that one of several consecutive fits calls after each attempt."""
 
         def watch(attempt: int, path: Path) -> None:
             elapsed = time.monotonic() - self._start

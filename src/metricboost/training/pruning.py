@@ -1,13 +1,13 @@
-"""Pruning: which variables stay, once the boosting is over.
+"""Pruning: the choice of the variables that stay in the metric after boosting.
 
-Every step learns from its own bag of rows. A column that matters is chosen again and again; one
-that fits the noise of a bag is not, even where the out-of-bag gate let it pass once. So by default
-the variables that only one accepted step ever used are dropped, with all terms made of them. It
-needs no validation rows and no further fit.
+Each step learns from its own bag of rows. A column that separates the classes is chosen in many
+steps. A column that fits the noise of a bag is chosen once, even if the out-of-bag gate accepted
+this step. By default, the variables that only one accepted step used are dropped, with all terms
+that contain them. This rule needs no validation rows and no further fit.
 
-Where many columns say the same, steps may choose another one each time, and none recurs. So the
-pruning is taken back where it raises the leave-one-out error on the training rows by more than
-three standard errors.
+If many columns contain the same information, steps may choose a different one each time, so that no
+column recurs. The pruning is therefore undone if it increases the leave-one-out error on the
+training rows by more than three standard errors.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from ..engines import Engine
 from ..model import Factor, Step, Term
 from .leave_one_out import NEIGHBOR_CHOICES, leave_one_out_errors
 
-#: Accepted steps that must have used a variable for it to stay.
+#: A variable stays if at least this number of accepted steps used it.
 RECURRENCES = 2
-#: Standard errors by which the leave-one-out error may rise before pruning counts as harm.
+#: Pruning is undone if the leave-one-out error rises by more than this number of standard errors.
 HARM = 3.0
 
 
@@ -37,7 +37,7 @@ def recurring(steps: Sequence[Step], terms: Sequence[Term]) -> set[int]:
 
 
 def heaviest(factor: Factor, terms: Sequence[Term], size: int) -> set[int]:
-    """The ``size`` columns with the largest share of the metric."""
+    """The ``size`` columns with the largest weight. A term divides its weight among its columns."""
     share: dict[int, float] = {}
     for t, weight in zip(factor.index, factor.weights()):
         columns = set(terms[t])
@@ -47,13 +47,13 @@ def heaviest(factor: Factor, terms: Sequence[Term], size: int) -> set[int]:
 
 
 def keep_only(factor: Factor, terms: Sequence[Term], columns: set[int]) -> Factor:
-    """W on the terms made of the given columns alone; unchanged where none is."""
+    """W on the terms that contain only the given columns. Without such terms W is unchanged."""
     keep = np.array([set(terms[t]) <= columns for t in factor.index], dtype=bool)
     return factor.restricted(keep).reduced() if keep.any() else factor
 
 
 def harms(engine: Engine, before: Float, after: Float, labels: Index) -> bool:
-    """Whether the rows embedded as ``after`` are classified clearly worse than as ``before``."""
+    """Whether rows are classified clearly worse in the embedding ``after`` than in ``before``."""
     errors = []
     for embedding in (before, after):
         wrong = leave_one_out_errors(engine, embedding, labels, NEIGHBOR_CHOICES)

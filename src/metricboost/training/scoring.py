@@ -1,4 +1,4 @@
-"""Scores out of fold for cross-validation, by name or by any scikit-learn scorer."""
+"""Scores of out-of-fold predictions, by name or by any scorer of scikit-learn."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from sklearn.metrics import get_scorer
 from .._typing import Float, Index
 from .choosing import brier, errors
 
-#: Scores that need no scorer: the Brier score, the share of errors, the log loss.
+#: The scores that are computed here: the Brier score, the share of errors, and the log loss.
 OWN_SCORES = ("brier", "error", "loss")
 
 
 class FoldScorer:
-    """Scores of every fold, larger for better."""
+    """Computes one score for each fold. Larger scores are better."""
 
     def __init__(self, scoring: Any, classes: npt.NDArray[Any]) -> None:
         self._own = isinstance(scoring, str) and scoring in OWN_SCORES
@@ -40,20 +40,22 @@ class FoldScorer:
         return np.array([self._scored(probabilities[p], labels[p], weight[p]) for p in parts])
 
     def _scored(self, probabilities: Float, labels: Index, weight: Float) -> float:
-        """By a scorer; with the rows' weights where they differ and it takes them."""
+        """The score of a scorer. Scorers of scikit-learn get the weights, unless all are equal."""
         rows, y = np.arange(len(labels))[:, None], self._classes[labels]
         arguments = _Foreseen(self._classes, probabilities), rows, y
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UndefinedMetricWarning)  # NaN is told by the search
+            # The search handles scores that are NaN.
+            warnings.simplefilter("ignore", UndefinedMetricWarning)
             try:
-                if np.ptp(weight) > 0 and hasattr(self._scoring, "_sign"):  # of scikit-learn
+                if np.ptp(weight) > 0 and hasattr(self._scoring, "_sign"):  # a scikit-learn scorer
                     return float(self._scoring(*arguments, sample_weight=weight))
                 return float(self._scoring(*arguments))
             except ValueError as error:
                 seen = ", ".join(str(c) for c in np.unique(y))
                 raise ValueError(
                     f"scoring={self._name} failed on a fold with the classes {seen}: {error} "
-                    "Use fewer folds, so that each has rows of every class, or another score."
+                    "Use fewer folds, so that each fold leaves out rows of every class, or another "
+                    "score."
                 ) from error
 
     def _losses(self, probabilities: Float, labels: Index) -> Float:
@@ -67,7 +69,7 @@ class FoldScorer:
 
 
 class _Foreseen(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier whose answers are known: what scorers ask is looked up by row number."""
+    """A classifier for scorers, with known predictions. Its X has a single column, row numbers."""
 
     def __init__(self, classes: Any = None, probabilities: Any = None) -> None:
         self.classes = classes

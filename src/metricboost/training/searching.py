@@ -1,4 +1,4 @@
-"""A search: fits for every configuration, everything that is read off them, and the blend."""
+"""A search: the fits of all configurations, the scores of all candidates, and the blend."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from .tuning import (
 
 @dataclass(frozen=True)
 class Tried:
-    """A configuration with its fits, one for each fold, and all that was read off them.
+    """A configuration with its fits, one for each fold, and its scored candidates.
 
     Attributes
     ----------
@@ -48,9 +48,9 @@ class Tried:
     options : LearningOptions
     crossfit : CrossFit
     seconds : list of float
-        How long the fit of every fold took.
+        The time that the fit of each fold took.
     found : list of Scored
-        Every variant and readout that was tried with these fits.
+        The scored candidates: variants of these fits with their readouts.
     """
 
     params: dict[str, Any]
@@ -62,16 +62,18 @@ class Tried:
 
 @dataclass(frozen=True)
 class Searched:
-    """What a search reads off the fits, and how it is scored.
+    """The candidates of a search, and their score.
 
     Attributes
     ----------
     classifier : str
         The readouts to try, as in ``SDistClassifier``.
     n_neighbors : int or None
-        The number of neighbours of the readouts; None leaves it open.
+        The number of neighbours of the readouts. None tries several numbers.
     limits : Limits
+        Restricts the variants.
     fold_scores : callable
+        Computes the score of each fold from probabilities.
     """
 
     classifier: str
@@ -88,7 +90,7 @@ def search(
     run: Run,
     names: Sequence[str] | None = None,
 ) -> list[Tried]:
-    """Fit every configuration on every fold, and score what can be read off the fits.
+    """Fit every configuration on every fold, and score the candidates of each configuration.
 
     Parameters
     ----------
@@ -98,9 +100,9 @@ def search(
     searched : Searched
     run : Run
     names : sequence of str, optional
-        Of the columns of the input.
+        The names of the columns of the input.
     """
-    # A device has room for one fit at a time.
+    # A GPU runs one fit at a time.
     n_jobs = 1 if is_torch(run.engine) else effective_n_jobs(run.n_jobs)
     options = [option for _, option in configurations]
     crossfits, seconds = _fitted(pool, options, splits, run, n_jobs)
@@ -121,8 +123,8 @@ def _fitted(
     run: Run,
     n_jobs: int,
 ) -> tuple[list[CrossFit], list[list[float]]]:
-    """The fits of every configuration, and their seconds."""
-    engine, n = run.engine_for(1), len(splits)
+    """The fits of each configuration, and their times in seconds."""
+    engine, n = run.engine_for(n_jobs), len(splits)
     wholes = [whole_of(pool, [kept for kept, _ in splits], option) for option in options]
     with run.opened(pool) as opened:
         fits = run_fits(
@@ -146,7 +148,7 @@ def _fitted(
 def _scored(
     crossfits: list[CrossFit], searched: Searched, verbose: bool, n_jobs: int
 ) -> list[list[Scored]]:
-    """Everything that is read off the fits of every configuration."""
+    """The scored candidates of each configuration."""
     kind, k, scores = searched.classifier, searched.n_neighbors, searched.fold_scores
     run = _counted(n_jobs, "configurations scored" if verbose else None)
     found = run(delayed(cheap_search)(part, kind, k, scores, searched.limits) for part in crossfits)
@@ -162,7 +164,7 @@ def _scored(
 
 
 def _counted(n_jobs: int, name: str | None) -> Callable[[Iterable[Any]], list[Any]]:
-    """Runs tasks in processes and returns their results in order; a name shows their count."""
+    """A function that runs tasks in processes. With a name it shows the count of finished tasks."""
     counter = None if name is None else Counter(name)
 
     def run(tasks: Iterable[Any]) -> list[Any]:
@@ -178,7 +180,7 @@ def _counted(n_jobs: int, name: str | None) -> Callable[[Iterable[Any]], list[An
 
 
 def best_of(tried: Sequence[Tried], mean: npt.NDArray[Any], one_standard_error: bool) -> int:
-    """The place of the best entry of ``results``.
+    """The index of the best entry of ``results``.
 
     Parameters
     ----------
@@ -186,7 +188,8 @@ def best_of(tried: Sequence[Tried], mean: npt.NDArray[Any], one_standard_error: 
     mean : ndarray
         The mean score of every entry.
     one_standard_error : bool
-        Whether the fewest variables within one standard error of the best score are taken.
+        Whether the candidate with the fewest variables whose score is within one standard error of
+        the best score is chosen.
     """
     if not one_standard_error:
         return int(np.nanargmax(mean))
@@ -197,7 +200,7 @@ def best_of(tried: Sequence[Tried], mean: npt.NDArray[Any], one_standard_error: 
 def to_make(
     tried: Sequence[Tried], best: int, n_blended: int, one_standard_error: bool
 ) -> list[tuple[int, Scored]]:
-    """The models to make, with the numbers of their configurations. The best one comes first."""
+    """The candidates whose models are created, with their configuration numbers, the best first."""
     numbered = [(i, scored) for i, one in enumerate(tried) for scored in one.found]
     first = numbered[best]
     if one_standard_error:
@@ -214,17 +217,17 @@ def blended(
     classes: npt.NDArray[Any],
     names: Sequence[str] | None,
 ) -> Blend:
-    """The models of a search, over one copy of the training rows.
+    """The blend of the chosen candidates. Its models share one copy of the training rows.
 
     Parameters
     ----------
     tried : sequence of Tried
     chosen : sequence of (number of a configuration, Scored)
-        As ``to_make`` gives them.
+        The result of ``to_make``.
     pool : Pool
     classes : ndarray
     names : sequence of str or None
-        Of the columns of the input.
+        The names of the columns of the input.
     """
     models = []
     for i, scored in chosen:

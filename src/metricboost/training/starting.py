@@ -1,4 +1,4 @@
-"""The metric that boosting starts from, checked and over the columns of the table."""
+"""The metric from which boosting starts: validation, and conversion to the columns of the pool."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .pool import Pool
 
 
 def init_over_table(init: Any, parameters: Mapping[str, Any], pool: Pool) -> Init:
-    """The start: a word, a metric over the same columns, or a PSD matrix over them."""
+    """Validate ``init`` (a name, metric or matrix), and convert it to the columns of the pool."""
     if isinstance(init, str):
         return init
     n_features = pool.n_columns - pool.n_indicators
@@ -27,11 +27,15 @@ def init_over_table(init: Any, parameters: Mapping[str, Any], pool: Pool) -> Ini
 
 def _check_metric(init: SparseMetric, n_features: int, max_degree: int) -> None:
     if init.n_features != n_features:
-        raise ValueError(f"init has {init.n_features} columns, X has {n_features}.")
+        raise ValueError(
+            f"init has {init.n_features} columns, but X has {n_features}: use a metric that was "
+            "learned on the same columns."
+        )
     degree = max((len(term) for term in init.columns), default=0)
     if degree > max_degree:
         raise ValueError(
-            f"init has a term of degree {degree}: set max_degree to at least {degree}."
+            f"init has a term of degree {degree}, but max_degree={max_degree}: set max_degree to "
+            f"at least {degree}."
         )
 
 
@@ -51,9 +55,9 @@ def _checked_matrix(given: Any, n_features: int) -> Float:
 
 
 def _metric_over_table(init: SparseMetric, pool: Pool) -> SparseMetric:
-    """The metric over the columns of the pool, in which its indicators may have other places.
+    """The metric over the columns of the pool, where indicators may have other column numbers.
 
-    An indicator that the pool does not have cannot be used.
+    Raises an error if the metric uses an indicator that the pool does not have.
     """
     n = init.n_features
     own = () if init.imputation is None else init.imputation.indicators
@@ -64,8 +68,8 @@ def _metric_over_table(init: SparseMetric, pool: Pool) -> SparseMetric:
     if lost:
         names = listed([init.feature_names[j] for j in sorted(lost)])
         raise ValueError(
-            f'init uses whether {names} is missing: set missing="impute", with data in which '
-            "values of it are missing."
+            f'init uses the indicator whether {names} is missing: set missing="impute", and fit '
+            "to a table in which values of this column are missing."
         )
     center, scale = np.zeros(pool.n_columns), np.ones(pool.n_columns)
     for theirs, ours in place.items():

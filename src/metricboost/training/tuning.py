@@ -1,12 +1,13 @@
-"""Tuning: many metrics and readouts read off the same fits.
+"""Tuning: a search over many variants and readouts of the same fits.
 
-The step at which a path is cut, the penalty that cuts it, how many variables stay, the share of the
-start metric and the readout never feed back into a fit. So one fit per fold and configuration
-serves them all, and a search over them costs what it costs to classify the rows left out.
+A fit does not depend on the step or the penalty that cuts its path, on the number of variables that
+stay, on the share of the plain distance, or on the readout. All candidates of a configuration are
+therefore derived from one fit per fold, and the cost of a candidate is the classification of the
+rows that the folds leave out.
 
-The search goes from cheap to dear: all variants with the margin of a few numbers of neighbours,
-then the best of them with flats and mixtures, then the best configurations with support vector
-machines.
+Cheap readouts are tried first. All variants are scored with the margin for a few numbers of
+neighbours, the best variants with flats and mixtures, and the best configurations with support
+vector machines.
 """
 
 from __future__ import annotations
@@ -29,23 +30,23 @@ from .learn import Learned
 
 #: The paper's grid of lambda_C.
 PENALTIES = (0.001, 0.01, 0.1, 1.0, 10.0)
-#: Sizes a metric may be pruned to.
+#: The numbers of variables to which a metric may be pruned.
 SIZES = (1, 2, 3, 5, 8, 12, 20, 30, 50, 80)
-#: Places at which paths are cut.
+#: The number of equal parts into which the places of cuts divide the longest path.
 CUTS = 8
-#: Configurations that are tried with the readouts for finalists.
+#: The number of configurations (finalists) that are tried with the readouts for finalists.
 FINALISTS = 3
-#: Tables with more rows are not tried with these, unless the classifier asks for them: a support
-#: vector machine takes time and memory that grow with the square of the rows.
+#: For tables with more rows, the readouts for finalists are only tried if ``classifier`` names one:
+#: the time and memory of a support vector machine grow with the square of the number of rows.
 MOST_ROWS_OF_FINALISTS = 6000
 
-#: Scores of every fold, larger for better, from the rows' probabilities.
+#: Computes the score of each fold from the probabilities of the rows. Larger scores are better.
 FoldScores = Callable[[Float, Index, Float, Sequence[int]], Float]
 
 
-@dataclass(frozen=True, eq=False)  # each is its own: arrays have no single truth value
+@dataclass(frozen=True, eq=False)  # the fields are arrays, which == compares element by element
 class Scored:
-    """A candidate with its score out of every fold."""
+    """A candidate with its out-of-fold score for each fold."""
 
     candidate: Candidate
     scores: Float
@@ -61,20 +62,23 @@ class Scored:
 
     @property
     def score(self) -> float:
-        """The mean over the folds; the worst there is where a fold has none."""
+        """The mean score over the folds; minus infinity if the score of a fold is undefined."""
         mean = float(np.mean(self.scores))
         return -np.inf if np.isnan(mean) else mean
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What of a metric is given rather than searched; "auto" for nothing."""
+    """The restrictions of the variants by parameters; "auto" is no restriction."""
 
     start_share: float | str = "auto"
     prune: int | str | None = "auto"
 
     def keep_to(self, tried: Sequence[Variant]) -> list[Variant]:
-        """The variants within the limits, each once; a given number of variables is one."""
+        """The variants that satisfy the restrictions, without duplicates.
+
+        A given number of variables replaces ``recurrences`` and ``size`` of each variant.
+        """
         numbered = self.prune is not None and self.prune != "auto"
         if self.start_share != "auto" or numbered:
             share = 0.0 if self.start_share == "auto" else float(self.start_share)
@@ -87,14 +91,14 @@ class Limits:
 
 
 def learn_timed(task: FoldTask, checkpoints: Checkpoints | None) -> tuple[Learned, float]:
-    """The metric of a fold, and the seconds that learning took."""
+    """The fit of a fold, and its time in seconds."""
     start = time.perf_counter()
     learned = learn_fold(task, checkpoints=checkpoints)
     return learned, time.perf_counter() - start
 
 
 def cheap_variants(crossfit: CrossFit, limits: Limits) -> list[Variant]:
-    """All variants that are tried with the margin, a few dozen."""
+    """The variants that are tried with the margin, a few dozen."""
     n_fits = len(crossfit.fits)
     majority = (n_fits + 1) // 2
     found = [Variant(0.0, least) for least in sorted({1, majority, n_fits})]
@@ -113,7 +117,7 @@ def _cuts(crossfit: CrossFit) -> list[int]:
 
 
 def _penalties(crossfit: CrossFit) -> list[float]:
-    """The penalties that cut anywhere but where no penalty or another one does."""
+    """The penalties that cut some path at another step than no penalty and smaller penalties do."""
     seen = {tuple(len(fit.path) for fit in crossfit.fits)}
     found = []
     for penalty in PENALTIES:
@@ -131,7 +135,7 @@ def score_variants(
     readouts: Sequence[Readout],
     fold_scores: FoldScores,
 ) -> list[Scored]:
-    """Every variant with every readout, calibrated and scored on rows out of fold."""
+    """The candidates for every variant and readout, calibrated and scored out of fold."""
     found = []
     sizes = [len(part) for part in scored_rows(crossfit)]
     for variant in tried:
@@ -143,14 +147,14 @@ def score_variants(
             candidate = calibrated(variant, readout, values, labels, weight)
             p = candidate.calibration.probabilities(values)
             scores = fold_scores(p, labels, weight, sizes)
-            if variant.share < 1:  # the plain distance is judged once more, by ``plain_score``
+            if variant.share < 1:  # ``plain_score`` needs the evidence under the plain distance
                 candidate = replace(candidate, evidence=None)
             found.append(Scored(candidate, scores, size))
     return found
 
 
 def _n_variables(crossfit: CrossFit, variant: Variant) -> float:
-    """The mean number of variables in the folds' metrics."""
+    """The mean number of variables in the metrics of the folds."""
     counts = [len({j for t in m.columns for j in t}) for m in crossfit.fold_metrics(variant)]
     return float(np.mean(counts))
 
@@ -163,7 +167,7 @@ def cheap_search(
     fold_scores: FoldScores,
     limits: Limits,
 ) -> list[Scored]:
-    """The readouts that are tried everywhere on all variants, then others on the best of them."""
+    """Score all variants with the cheap readouts, then the best variants with more readouts."""
     everywhere = _kinds(classifier, "everywhere") or [Margin]
     found: list[Scored] = []
     for kind in everywhere:
@@ -179,7 +183,7 @@ def search_of_finalist(
     found: list[Scored],
     fold_scores: FoldScores,
 ) -> list[Scored]:
-    """What was found, and the readouts for finalists on the best variants."""
+    """The candidates found so far, and the best variants with the readouts for finalists."""
     kinds = _kinds(classifier, "finalists")
     return _searched(crossfit, found, kinds, n_neighbors, fold_scores)
 
@@ -195,7 +199,7 @@ def finalists(found: Sequence[Sequence[Scored]], classifier: str, n_rows: int) -
 
 
 def _kinds(classifier: str, searched: str) -> list[type[Readout]]:
-    """The readouts that the classifier may use and that are searched at this place."""
+    """The readouts that ``classifier`` allows, for a stage of the search (``Readout.searched``)."""
     return [
         kind
         for kind in READOUTS.values()
@@ -212,7 +216,7 @@ def _searched(
     n_neighbors: int | None,
     fold_scores: FoldScores,
 ) -> list[Scored]:
-    """What was found, and more readouts on the best variants."""
+    """The candidates found so far, and the best variants with further readouts."""
     for kind in kinds:
         tried = [v for v in best_variants(found) if kind.with_plain_distance or v.share == 0]
         found = found + score_variants(crossfit, tried, kind.grid(n_neighbors), fold_scores)
@@ -220,7 +224,7 @@ def _searched(
 
 
 def best_variants(found: Sequence[Scored]) -> list[Variant]:
-    """The best variant without, with some and with nothing but the start metric."""
+    """The best variant without the plain distance, with a share of it, and with it alone."""
     groups: dict[int, Scored] = {}
     for scored in found:
         group = _columns_group(scored.variant)
@@ -230,28 +234,29 @@ def best_variants(found: Sequence[Scored]) -> list[Variant]:
 
 
 def _columns_group(variant: Variant) -> int:
-    """0 for the learned columns alone, 1 for all of them beside, 2 for all of them alike."""
+    """0 without the plain distance, 1 with a share of it, 2 with the plain distance alone."""
     return 0 if variant.share == 0 else 2 if variant.share == 1 else 1
 
 
 def of_classifier(found: Sequence[Scored], classifier: str) -> list[Scored]:
-    """Those whose readout the classifier may use."""
+    """The candidates whose readout ``classifier`` allows."""
     kind = READOUTS.get(classifier, Readout)
     return [scored for scored in found if isinstance(scored.readout, kind)]
 
 
 def simplest_within_one_error(found: Sequence[Scored]) -> Scored:
-    """The fewest variables among those not worse than the best by more than a standard error."""
+    """The candidate with the fewest variables within one standard error of the best score."""
     close = _within_one_error(found)
     return min(close, key=lambda scored: (scored.n_variables, -scored.score))
 
 
 def to_blend(found: Sequence[Sequence[Scored]], most: int) -> list[tuple[int, Scored]]:
-    """The best of each kind that is within one standard error of the best of all, with its number.
+    """The best candidate of each kind within one standard error of the best score.
 
-    ``found`` has one list per configuration. A kind is a configuration, a sort of readout and
-    whether all columns are in: candidates of one kind make much the same errors, those of different
-    kinds do not, so that averaging them helps.
+    The candidates are returned with the numbers of their configurations, at most ``most`` of them.
+    ``found`` has one list per configuration. A kind is a configuration, a type of readout, and no
+    share, a partial share or the full share of the plain distance. Candidates of the same kind make
+    similar errors. Candidates of different kinds make different errors, so their average is better.
     """
     close = {id(scored) for scored in _within_one_error([s for part in found for s in part])}
     numbered = [(i, scored) for i, part in enumerate(found) for scored in part]
@@ -264,7 +269,7 @@ def to_blend(found: Sequence[Sequence[Scored]], most: int) -> list[tuple[int, Sc
 
 
 def _within_one_error(found: Sequence[Scored]) -> list[Scored]:
-    """Those not worse than the best by more than the standard error of its score."""
+    """The candidates within one standard error of the best score."""
     best = max(found, key=lambda scored: scored.score)
     error = float(np.std(best.scores, ddof=1)) / np.sqrt(len(best.scores))
     return [scored for scored in found if scored.score >= best.score - error]

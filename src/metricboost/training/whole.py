@@ -1,8 +1,9 @@
-"""What all rows of a table say, for fits that learn from samples of them.
+"""Summaries of all rows of a table, for fits that learn from samples of the rows.
 
-Column constants, the rates of missing values and the moments of products come from all rows, in one
-pass each. A fit that leaves out a fold must not know the labels of that fold, so the moments of the
-rows that it leaves out are subtracted from those of all rows.
+Column constants, the rates of missing values and the moments of products are computed from all
+rows, with one pass over the table for each. The fit of a fold must not depend on the labels of the
+rows that the fold leaves out. The moments of these rows are therefore subtracted from the moments
+of all rows.
 """
 
 from __future__ import annotations
@@ -39,10 +40,10 @@ from .medians import rough_constants
 from .options import LearningOptions
 from .pool import Pool
 
-#: The most numbers of the moments of products that are kept, for all classes together. A table with
-#: more is screened on the rows of each fit.
+#: The largest number of moments of products, for all classes together. If a table has more moments,
+#: pairs are screened on the rows of each fit.
 MOST_MOMENTS = 2**22
-#: Rows of a block, if the moments are computed from it.
+#: The number of rows of a block from which moments are computed.
 ROWS_FOR_MOMENTS = 2048
 
 
@@ -66,7 +67,7 @@ class Whole:
         return whole._with_pairs() if screens(options) and len(scaling.kept) else whole
 
     def _with_pairs(self) -> Whole:
-        """With the moments of products, if all rows say more than the rows of a fit."""
+        """Add the moments of products, if they can be computed from more rows than a fit has."""
         pool, p = self.pool, len(self.scaling.kept)
         n, n_classes = pool.source.shape[0], len(pool.source.class_count)
         budget = screening_limits(p, pool.labels, self.options)[1]
@@ -79,7 +80,7 @@ class Whole:
         return replace(self, pairs=pairs, summary=summary)
 
     def _class_means(self) -> Float:
-        """Of the scaled columns in every class, from the pool."""
+        """The means of the scaled columns in each class, computed from the rows of the pool."""
         labels = self.pool.labels
         n_classes = len(self.pool.source.class_count)
         total = np.zeros((n_classes, len(self.scaling.kept)))
@@ -89,7 +90,7 @@ class Whole:
         return result
 
     def without(self, left_out: Index) -> Known:
-        """What the rows say that a fold does not leave out."""
+        """The results for the fit of a fold, without the rows that the fold leaves out."""
         labels = self.pool.labels[left_out]
         counts = self.pool.source.class_count
         counts = counts - np.bincount(labels, minlength=len(counts))
@@ -98,7 +99,7 @@ class Whole:
         return Known(scaling, screening)
 
     def _marked(self, left_out: Index) -> dict[int, Index]:
-        """The rows of every class in which a value is missing, for every indicator."""
+        """For each indicator, the number of rows of each class in which the value is missing."""
         n_marks = self.options.n_indicators
         if not n_marks:
             return {}
@@ -125,7 +126,10 @@ class Whole:
         return pairs_of_moments(means, errors, counts, np.arange(len(columns)), n_pairs, margin)
 
     def sample(self, kept: Index, fold: int, n_folds: int) -> tuple[Index, Float]:
-        """The rows that a fit learns from, among those that its fold keeps, and their weights."""
+        """The rows from which the fit of a fold learns, and their weights.
+
+        ``kept`` are the rows that the fold keeps.
+        """
         labels, most = self.pool.labels[kept], self.pool.max_rows
         if most is None or len(kept) <= most:
             rows = kept
@@ -136,7 +140,7 @@ class Whole:
         return rows, corrected_weights(self.pool.weight[rows], self.pool.labels[rows], counts)
 
     def term_moments(self, terms: Iterable[Term]) -> dict[Term, tuple[float, float]]:
-        """Mean and deviation over all rows of the terms that are products."""
+        """The mean and the deviation over all rows, for the terms that are products."""
         products = sorted(term for term in set(terms) if len(term) > 1)
         used = sorted({column for term in products for column in term})
         scaling = replace(self.scaling, kept=np.array(used, dtype=np.intp))
@@ -152,7 +156,7 @@ class Whole:
 def _scaling(
     sums: ColumnSums, center: Float, scale: Float, X: Data, options: LearningOptions
 ) -> Scaling:
-    """The constants of all rows, in the units of a sample ``X``."""
+    """The scaling from the sums of all rows, which were computed with ``center`` and ``scale``."""
     mean, deviation = center + scale * sums.mean, scale * sums.deviation
     size = np.maximum(np.abs(sums.low), np.abs(sums.high))
     size = np.where(size > 0, size, 1.0)
@@ -171,9 +175,10 @@ def _scaling(
 def _leave_far_values_out(
     center: Float, scale: Float, varies: npt.NDArray[np.bool_], X: Data, clip: float
 ) -> None:
-    """If a few values beyond the clip have made a deviation, take that of the other rows.
+    """Recompute the constants of columns whose deviation is inflated by a few outliers.
 
-    The other rows are those of the sample, which may lack the values far out.
+    The new constants are those of the values within the clip, in the sample ``X``. The sample may
+    not contain the outliers.
     """
     for columns, panel in column_panels(X, piece=BLOCK_NUMBERS):
         unit = np.abs((panel - center[columns]) / scale[columns])

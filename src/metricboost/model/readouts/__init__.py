@@ -1,6 +1,6 @@
-"""Readouts: from distances under a metric to evidence for every class.
+"""Readouts: from distances under a metric to evidence for each class.
 
-Another readout is one file here and one name in ``READOUTS``.
+A new readout needs one file in this package and one entry in ``READOUTS``.
 """
 
 from .base import Fitted, Near, Queries, Readout, Training, evidence, in_span
@@ -17,7 +17,10 @@ READOUTS: dict[str, type[Readout]] = {
 
 
 def readouts(classifier: str, n_neighbors: int | None) -> list[Readout]:
-    """The readouts that ``classifier`` chooses from."""
+    """The readouts to choose from, for given parameters of ``SDistClassifier``.
+
+    ``n_neighbors`` is ``n_neighbors_predict``, with None instead of "auto".
+    """
     kinds = [
         kind
         for kind in READOUTS.values()

@@ -1,7 +1,7 @@
-"""What all readouts share: the training rows, the rows to classify, and the interface.
+"""The interface of readouts, the training rows, and the queries (the rows to classify).
 
-A readout turns distances into *evidence*: one number for each row and class, larger for a likelier
-class. Calibration turns evidence into probabilities.
+A readout turns distances into *evidence*: one number for each row and class, which is larger for a
+more probable class. Calibration turns evidence into probabilities.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from ..._blocks import slices
 from ..._typing import Float, Index, Rows
 from ...engines import Engine
 
-#: A squared distance counts as at least this share of the embedding's total variance, because rows
-#: may coincide and evidence is a logarithm.
+#: Squared distances smaller than this share of the total variance of the embedding are set to this
+#: value: rows may be equal, and evidence is the logarithm of a distance.
 CLOSEST = 1e-9
 
 T = TypeVar("T")
@@ -40,7 +40,7 @@ class Training:
 
     @cached_property
     def floor(self) -> float:
-        """The smallest squared distance that counts."""
+        """The smallest squared distance. Smaller squared distances are set to this value."""
         panels = [self.rows[:, part] for part in slices(self.rows.shape[1], len(self.rows), 2**19)]
         variance = float(np.concatenate([panel.var(axis=0) for panel in panels] or [[]]).sum())
         return CLOSEST * (variance if variance > 0 else 1.0)
@@ -48,16 +48,16 @@ class Training:
 
 @dataclass(frozen=True)
 class Near:
-    """The nearest training rows of one class to some queries, the nearest first.
+    """The nearest training rows of one class for each query, the nearest first.
 
     Attributes
     ----------
     queries, references : ndarray
         The embedded queries, and all embedded training rows of the class.
     rows, distances, weight : ndarray of shape (n_queries, k)
-        Places among the references, squared distances, and weights of the nearest rows.
+        The positions of the nearest rows in ``references``, their squared distances and weights.
     floor : float
-        The smallest squared distance that counts.
+        The smallest squared distance, as in ``Training``.
     """
 
     queries: Float
@@ -68,7 +68,7 @@ class Near:
     floor: float
 
     def only(self, queries: Index) -> Near:
-        """The same for some of the queries."""
+        """The same object for some of the queries."""
         return replace(
             self,
             queries=self.queries[queries],
@@ -94,7 +94,7 @@ class Queries:
     training : Training
     rows : ndarray of shape (n_queries, rank)
     readouts : sequence of Readout
-        The readouts that will ask.
+        The readouts that will use the queries. They determine how many neighbours are needed.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Queries:
 
     @cached_property
     def of_class(self) -> list[Near]:
-        """The nearest training rows of every class."""
+        """The nearest training rows of each class."""
         return [self._near(c) for c in range(self.training.n_classes)]
 
     def _near(self, c: int) -> Near:
@@ -122,17 +122,17 @@ class Queries:
 
     @cached_property
     def of_all(self) -> Rows:
-        """The nearest training rows, whatever their class."""
+        """The nearest training rows of all classes together."""
         return self._engine.nearest(self.rows, self.training.rows, self._k_of_all)[0]
 
     def margins(self, k: int) -> Float:
-        """The mean squared distance to the k nearest rows of every class, n x C."""
+        """The weighted mean squared distance to the k nearest rows of each class, n x C."""
         return self.once(
             ("margins", k), lambda: np.stack([near.means(k) for near in self.of_class], axis=1)
         )
 
     def once(self, key: Hashable, compute: Callable[[], T]) -> T:
-        """Something that several readouts need. A single readout's results are not kept."""
+        """A result that several readouts need, computed once. A single readout keeps no results."""
         if not self._many_readouts:
             return compute()
         if key not in self._kept:
@@ -142,66 +142,66 @@ class Queries:
 
 
 class Fitted(Protocol):
-    """A readout that knows what it needs of the training rows."""
+    """A readout that is fitted to the training rows."""
 
     def evidence(self, queries: Queries) -> Float:
-        """One number for every query and class, n x C."""
+        """The evidence: one number for each query and class, n x C."""
         ...
 
 
 class Readout(ABC):
-    """One way to read classes off the distance: a frozen dataclass of its parameters.
+    """The base of readouts. A readout is a frozen dataclass, whose fields are its parameters.
 
     Attributes
     ----------
     name : str
-        What the parameter ``classifier`` calls it.
+        The value of the parameter ``classifier`` that selects the readout.
     automatic : bool
-        Whether ``SDistClassifier(classifier="auto")`` chooses among its grid.
+        Whether the readout is a candidate with ``SDistClassifier(classifier="auto")``.
     searched : {"everywhere", "best", "finalists"}
-        With which metrics ``SDistClassifierCV`` tries it: with all, with the best ones of every
-        configuration, or with those of the best configurations.
+        The metrics with which ``SDistClassifierCV`` tries the readout: all metrics, the best
+        metrics of each configuration, or the best metrics of the best configurations.
     searched_by_default : bool
-        Whether the search tries it if ``classifier="auto"``.
+        Whether the search tries the readout with ``classifier="auto"``.
     with_plain_distance : bool
-        Whether the search tries it with metrics that have a share of the plain distance.
+        Whether the search tries the readout with metrics that have a share of the plain distance.
     """
 
     name: ClassVar[str]
     automatic: ClassVar[bool] = False
     searched: ClassVar[Literal["everywhere", "best", "finalists"]] = "best"
-    searched_by_default: ClassVar[bool] = True
+    searched_by_default: ClassVar[bool] = False
     with_plain_distance: ClassVar[bool] = True
 
     @classmethod
     @abstractmethod
     def grid(cls, n_neighbors: int | None) -> list[Self]:
-        """The readouts of this kind to choose from; None leaves the number of neighbours open."""
+        """The readouts of this type to choose from. None tries several numbers of neighbours."""
 
     @property
     def n_neighbors(self) -> int:
-        """How many nearest rows ``kneighbors`` returns by default."""
+        """The number of nearest rows that ``kneighbors`` returns by default."""
         return 10
 
     @property
     def k_of_class(self) -> int:
-        """How many nearest rows of every class this readout looks at."""
+        """The number of nearest rows of each class that the readout uses."""
         return 0
 
     @property
     def k_of_all(self) -> int:
-        """How many nearest rows of all classes together this readout looks at."""
+        """The number of nearest rows of all classes together that the readout uses."""
         return 0
 
     @abstractmethod
     def fit(self, training: Training) -> Fitted:
-        """What evidence needs of the training rows beside the neighbours of the queries."""
+        """Fit the readout to the training rows. The neighbours of queries come from ``Queries``."""
 
 
 def evidence(
     engine: Engine, training: Training, rows: Float, readouts: Sequence[Readout]
 ) -> dict[Readout, Float]:
-    """Evidence for embedded rows from several readouts; neighbours are searched for once."""
+    """The evidence of several readouts for embedded rows. Neighbours are searched for once."""
     queries = Queries(engine, training, rows, readouts)
     return {readout: readout.fit(training).evidence(queries) for readout in readouts}
 
@@ -213,9 +213,11 @@ def as_evidence(squared: Float, training: Training) -> Float:
 
 
 def in_span(rows: Float, queries: Float) -> tuple[Float, Float]:
-    """The same distances in as many coordinates as there are rows, if there are more columns.
+    """Reduce the dimension of an embedding that has more columns than training rows.
 
-    One more coordinate has the part of a query that lies outside the span of the rows.
+    The rows and the queries are expressed in coordinates of the span of the rows. An additional
+    coordinate has the distance of a query from the span. Distances between queries and rows, and
+    between rows, do not change.
     """
     if rows.shape[1] <= len(rows):
         return rows, queries

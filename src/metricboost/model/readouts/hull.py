@@ -1,8 +1,9 @@
 """The hull: the squared distance to the flat through the k nearest rows of each class.
 
-This is Vincent and Bengio's local hyperplane distance, with a ridge. A class is then a surface
-rather than a cloud of points, so that few rows fill more space. With a large ridge the distance to
-the flat becomes the distance to the mean of the rows.
+A flat is the affine subspace through some rows. The readout is the local hyperplane distance of
+Vincent and Bengio, with a ridge. A flat also contains the points between and around its rows, so a
+class with few rows covers more space. With a large ridge the distance to the flat becomes the
+distance to the mean of the rows.
 """
 
 from __future__ import annotations
@@ -16,16 +17,17 @@ import numpy as np
 from ..._typing import Float
 from .base import Near, Queries, Readout, Training, as_evidence
 
-#: Numbers of neighbours and ridges to choose from.
+#: The numbers of neighbours and the ridges to choose from.
 NEIGHBORS = (10, 20)
 RIDGES = (0.3, 3.0)
-#: The flats of this many queries are computed at once, each with a system of k x k numbers.
+#: Flats are computed for blocks of at most BLOCK queries. A flat needs a system of k x k numbers,
+#: and the systems of a block have at most FLAT_ENTRIES numbers.
 BLOCK = 256
-#: The most numbers of all those systems together.
 FLAT_ENTRIES = 2**22
-#: Flats are computed for this number of classes of a query, the nearest ones by the margin. The
-#: other classes keep their margin. They cannot win, because a flat is never farther away than the
-#: margin says. With many classes this is several times less work, and few predictions change.
+#: For each query, flats are computed only for this number of classes: those with the smallest
+#: margins. The other classes keep their margin as the distance, which is never smaller than the
+#: distance to the flat. With many classes this takes several times less work, and few predictions
+#: change.
 CLASSES_WITH_FLATS = 4
 
 
@@ -33,14 +35,15 @@ CLASSES_WITH_FLATS = 4
 class Hull(Readout):
     """The squared distance to the flat through the k nearest rows of the class.
 
-    ``min_a |x - mean - Z'a|^2 + r |a|^2``, where Z has the rows less their mean, and r is ``ridge``
-    times their mean square.
+    The distance is ``min_a |x - mean - Z'a|^2 + r |a|^2``, where Z has the k rows minus their mean,
+    and r is ``ridge`` times the mean square of these differences.
     """
 
     k: int
     ridge: float
 
     name: ClassVar[str] = "hull"
+    searched_by_default: ClassVar[bool] = True
     automatic: ClassVar[bool] = True
 
     @classmethod
@@ -78,16 +81,16 @@ class Hull(Readout):
 
 @dataclass(frozen=True)
 class Flats:
-    """The flats through the k nearest rows of some queries, before a ridge is chosen.
+    """The flats through the k nearest rows of each query, for any ridge.
 
     Attributes
     ----------
     gram : ndarray of shape (n_queries, k, k)
-        The products G of the centred rows with each other.
+        The matrix G of inner products of the centred rows.
     along : ndarray of shape (n_queries, k, 1)
-        Their products b with the query, less the mean of the rows.
+        The vector b of inner products of the centred rows with the centred query.
     away : ndarray of shape (n_queries,)
-        The squared distance of the query to that mean.
+        The squared distance between the query and the mean of the rows.
     floor : float
         The smallest ridge.
     """
@@ -109,7 +112,7 @@ class Flats:
         return cls(gram, along, (away**2).sum(axis=1), near.floor)
 
     def distances(self, ridge: float) -> Float:
-        """``|x - mean|^2 - b'(G + rI)^-1 b``: the minimum."""
+        """The squared distances to the flats: ``|x - mean|^2 - b'(G + rI)^-1 b``."""
         k = self.gram.shape[1]
         mean_square = np.trace(self.gram, axis1=1, axis2=2) / k
         ridged, diagonal = self.gram.copy(), np.arange(k)

@@ -1,4 +1,4 @@
-"""The kernel: a support vector machine under the Gaussian kernel of the distance."""
+"""The kernel: a support vector machine with the Gaussian kernel of the distance."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ from sklearn.svm import SVC
 from ..._typing import Float
 from .base import Queries, Readout, Training
 
-#: Widths and costs to choose from.
+#: The widths and costs to choose from.
 WIDTHS = (0.25, 1.0)
 COSTS = (1.0, 10.0)
-#: The kernel of all pairs of training rows is held in memory: this number squared at most.
+#: The largest number of training rows. The kernel of all pairs of training rows is in memory.
 MOST_ROWS = 30_000
-#: Queries whose kernel is computed at once.
+#: The number of queries whose kernel is computed at once.
 BLOCK = 256
 
 
 @dataclass(frozen=True)
 class Kernel(Readout):
-    """A support vector machine; the kernel is as wide as ``width`` median squared distances."""
+    """A support vector machine with the kernel ``exp(-d^2 / (width * median d^2))``."""
 
     width: float
     cost: float
 
     name: ClassVar[str] = "kernel"
+    searched_by_default: ClassVar[bool] = True
     searched: ClassVar[Literal["everywhere", "best", "finalists"]] = "finalists"
 
     @classmethod
@@ -37,8 +38,9 @@ class Kernel(Readout):
     def fit(self, training: Training) -> FittedKernel:
         if len(training.rows) > MOST_ROWS:
             raise ValueError(
-                f'classifier="kernel" holds the kernel of all pairs of rows. {len(training.rows)} '
-                f"rows are too many: set max_references to {MOST_ROWS} or less."
+                'classifier="kernel" needs the kernel of all pairs of training rows in memory, '
+                f"and {len(training.rows)} rows are too many: set max_references to {MOST_ROWS} or "
+                "less."
             )
         gamma = 1.0 / (self.width * median_squared(training.rows))
         machine = SVC(C=self.cost, kernel="precomputed")
@@ -49,7 +51,7 @@ class Kernel(Readout):
 
 @dataclass(frozen=True)
 class FittedKernel:
-    """A support vector machine on a kernel that BLAS computes, several times faster than libsvm."""
+    """A fitted machine. BLAS computes the kernel several times faster than libsvm does."""
 
     machine: SVC
     gamma: float
@@ -63,7 +65,7 @@ class FittedKernel:
 
 
 def gaussian(queries: Float, rows: Float, gamma: float) -> Float:
-    """``exp(-gamma * squared distance)`` of all pairs."""
+    """``exp(-gamma * squared distance)`` for all pairs of a query and a row."""
     center = rows.mean(axis=0)
     squared = squared_distances(queries - center, rows - center)
     squared *= -gamma
@@ -71,7 +73,7 @@ def gaussian(queries: Float, rows: Float, gamma: float) -> Float:
 
 
 def squared_distances(a: Float, b: Float) -> Float:
-    """The squared distances of all pairs, by a matrix product; none is below zero."""
+    """The squared distances of all pairs, by a matrix product. Negative results are set to 0."""
     squared: Float = -2 * a @ b.T
     squared += (a**2).sum(axis=1)[:, None]
     squared += (b**2).sum(axis=1)
@@ -79,7 +81,7 @@ def squared_distances(a: Float, b: Float) -> Float:
 
 
 def median_squared(rows: Float, max_rows: int = 1000) -> float:
-    """The median squared distance between rows; of many rows, between evenly spaced ones."""
+    """The median squared distance between rows; between ``max_rows`` evenly spaced rows if more."""
     some = rows[np.linspace(0, len(rows) - 1, min(len(rows), max_rows)).astype(np.intp)]
     some = some - some.mean(axis=0)
     squared = squared_distances(some, some)[np.triu_indices(len(some), k=1)]

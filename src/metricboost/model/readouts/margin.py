@@ -1,6 +1,6 @@
 """The margin: the mean squared distance to the k nearest rows of each class.
 
-The paper's f is the difference of two such means.
+The paper's f is the difference of the means of two classes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import ClassVar, Literal, Self
 from ..._typing import Float
 from .base import Queries, Readout, Training, as_evidence
 
-#: Numbers of neighbours to choose from.
+#: The numbers of neighbours to choose from.
 NEIGHBORS = (3, 5, 10, 20)
 
 
@@ -22,6 +22,7 @@ class Margin(Readout):
     k: int
 
     name: ClassVar[str] = "margin"
+    searched_by_default: ClassVar[bool] = True
     automatic: ClassVar[bool] = True
     searched: ClassVar[Literal["everywhere", "best", "finalists"]] = "everywhere"
 

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from ..._typing import Float
 from .base import Queries, Readout, Training
 
-#: Shares of the variance and numbers of components to choose from.
+#: The shares of the variance and the numbers of components to choose from.
 VARIANCES = (0.8, 0.95)
 COMPONENTS = (1, 4, 16)
 
@@ -23,13 +23,15 @@ COMPONENTS = (1, 4, 16)
 class Mixture(Readout):
     """A Gaussian mixture for each class in the leading directions of the embedding.
 
-    There are as many directions as hold the share ``variance`` of the embedding's variance.
+    The leading directions are the fewest principal directions with at least the share ``variance``
+    of the variance of the embedding.
     """
 
     variance: float
     n_components: int
 
     name: ClassVar[str] = "mixture"
+    searched_by_default: ClassVar[bool] = True
     with_plain_distance: ClassVar[bool] = False
 
     @classmethod
@@ -44,7 +46,7 @@ class Mixture(Readout):
         basis = directions[:n_directions].T
         rows = (training.rows - center) @ basis
         of_each = [rows[training.members(c)] for c in range(training.n_classes)]
-        # OpenMP has one thread too: the sums of k-means otherwise depend on the number of threads.
+        # With more OpenMP threads, the result of k-means would depend on the number of threads.
         with threadpool_limits(1):
             densities = [_density(own, self.n_components, training.floor) for own in of_each]
         return FittedMixture(center, basis, densities)
@@ -64,8 +66,8 @@ class FittedMixture:
 
 
 def _density(rows: Float, n_components: int, floor: float) -> GaussianMixture:
-    """A mixture fitted to rows, which may coincide; no more components than rows can carry."""
-    rows = rows if len(rows) > 1 else np.repeat(rows, 2, axis=0)  # GaussianMixture wants two rows
+    """A mixture fitted to rows, which may be equal. Few rows reduce the number of components."""
+    rows = rows if len(rows) > 1 else np.repeat(rows, 2, axis=0)  # GaussianMixture needs two rows
     affordable = max(1, len(rows) // (2 * rows.shape[1] + 2))
     mixture = GaussianMixture(
         min(n_components, affordable), n_init=2, random_state=0,

@@ -20,7 +20,6 @@ class Votes(Readout):
 
     name: ClassVar[str] = "knn"
     searched: ClassVar[Literal["everywhere", "best", "finalists"]] = "everywhere"
-    searched_by_default: ClassVar[bool] = False
 
     @classmethod
     def grid(cls, n_neighbors: int | None) -> list[Self]:
