@@ -20,7 +20,7 @@ ifneq ($(METRICBOOST_DATA),)
 export METRICBOOST_DATA := $(abspath $(METRICBOOST_DATA))
 endif
 
-.PHONY: demo test test-min test-new newest lint bench docs sanitize soak dist lock audit clean
+.PHONY: demo test test-min test-new newest lint bench reproduce pages docs sanitize soak dist lock audit clean
 
 demo: $(STAMP)
 	$(BIN)/python examples/demo.py
@@ -35,8 +35,19 @@ lint: $(STAMP)
 	$(BIN)/mypy
 
 bench: $(STAMP)
-	$(BIN)/python -m benchmarks.speed
-	$(BIN)/python -m benchmarks.quality interactions --models defaults "screening + logistic" --seeds 0 5
+	$(BIN)/python -m experiments.speed
+	$(BIN)/python -m experiments.quality interactions --models defaults "screening + logistic" --seeds 0 5
+
+# The paper's tables and figures, computed again; goes on where it was stopped. All of it takes days.
+# `make reproduce ARGS="table1 --no-run"` only writes the page, `make reproduce ARGS=--fast` takes minutes.
+ARGS ?= all
+reproduce: $(STAMP)
+	$(BIN)/python -m experiments.paper $(ARGS)
+
+# The tables of README.md and docs/ from the results in experiments/results.
+pages: $(STAMP)
+	$(BIN)/python -m experiments.pages
+	$(BIN)/python -m experiments.paper all --no-run
 
 docs: $(DOCS_STAMP)
 	$(BIN)/python -m sphinx -W --keep-going -n -q docs docs/_build

@@ -1,8 +1,9 @@
-"""An interaction between 2 of 500 columns, from 500 rows, found and shown.
+"""Find an interaction of 2 among 500 columns from 500 rows, and draw a picture of it.
 
-Neither column differs between the classes by itself: only the sign of their product does. The
-demonstration fits what people reach for first, and the honest ablation (screening for pairs,
-then plain logistic regression), beside metricboost, prints what was selected, and writes a picture.
+The class is the sign of the product of two columns. Neither column differs between the classes by
+itself. The script fits metricboost, common classifiers, and an ablation of metricboost (pair
+screening followed by logistic regression). It prints the test errors and the selected terms, and
+writes a picture.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ N_TRAIN, N_TEST, N_COLUMNS = 500, 2000, 500
 
 
 def rivals(seed: int) -> dict[str, object]:
-    """What people reach for first, and the ablation last."""
+    """Common classifiers, and the ablation last."""
     return {
         "3 nearest neighbours": make_pipeline(StandardScaler(), KNeighborsClassifier(3)),
         "NCA + 3-NN": make_pipeline(
@@ -46,7 +47,7 @@ def rivals(seed: int) -> dict[str, object]:
 
 
 def error_and_seconds(model, train, test) -> tuple[float, float]:
-    """Test error, and the time of the fit."""
+    """The test error, and the seconds of the fit."""
     start = time.perf_counter()
     model.fit(*train)
     seconds = time.perf_counter() - start
@@ -54,7 +55,7 @@ def error_and_seconds(model, train, test) -> tuple[float, float]:
 
 
 def draw(model, X, y, informative, path: Path) -> None:
-    """The two columns as they are, and what the metric makes of them."""
+    """Draw the classes and the predictions over the two columns, and the terms of the metric."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -91,8 +92,8 @@ def main() -> None:
     truth = " and ".join(f"x{j}" for j in info.informative)
     print(f"{N_TRAIN} rows, {N_COLUMNS} columns; the class is the sign of the product of {truth}.")
     print(
-        "Neither differs between the classes by itself. "
-        f"Best possible error {info.bayes_error:.3f}.\n"
+        "Neither column differs between the classes by itself. "
+        f"The best possible error is {info.bayes_error:.3f}.\n"
     )
     print(f"{'':28}{'test error':>10}{'seconds':>10}")
     for name, rival in rivals(arguments.seed).items():
@@ -103,12 +104,13 @@ def main() -> None:
     print(f"{'metricboost':28}{error:10.3f}{seconds:10.2f}\n")
 
     print(
-        f"What it selected, after {model.n_iter_} attempts and {model.best_iter_} accepted steps:"
+        f"Terms with the largest weights, after {model.n_iter_} attempts "
+        f"and {model.best_iter_} accepted steps:"
     )
     for term in model.metric_.terms[:5]:
         print(f"  {term.name:20} weight {term.weight:.3f}")
     share = model.feature_importances_[info.informative].sum()
-    print(f"  {share:.0%} of the importance is on {truth}.")
+    print(f"The importance shares of {truth} sum to {share:.0%}.")
     draw(model, *test, info.informative, arguments.picture)
     print(f"\nThe picture is in {arguments.picture}.")
 

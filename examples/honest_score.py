@@ -1,9 +1,9 @@
-"""An honest figure for a search: the score of its best candidate is kind, an outer fold is not.
+"""Compare the score of the best candidate of a search with the score of an outer cross-validation.
 
     python examples/honest_score.py
 
-60 rows and 200 columns of noise, five tables: whatever the labels are, no more than half of new
-rows can be right.
+The five tables have 60 rows and 200 columns of noise, so the expected accuracy on new rows is 0.5.
+The score of the best candidate is too optimistic, because it is the best of many scores.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ TABLES = 5
 
 
 def main() -> None:
-    warnings.simplefilter("ignore", UserWarning)  # that no step was accepted, which is as well
+    warnings.simplefilter("ignore", UserWarning)  # fits warn that no step was accepted
     best, outer = [], []
     for seed in range(TABLES):
         rng = np.random.default_rng(seed)
         X, y = rng.normal(size=(60, 200)), rng.permutation(60) % 2
-        margin = SDistClassifier(classifier="margin")  # the quickest readout
+        margin = SDistClassifier(classifier="margin")  # the fastest readout
         search = SDistClassifierCV(margin, {"max_degree": [1]}, scoring="accuracy", random_state=0)
         best.append(search.fit(X, y).best_score_)
         outer.append(cross_val_score(search, X, y, scoring="accuracy").mean())

@@ -1,9 +1,9 @@
 """Neighbours in SQL: rows embedded by a metric in PostgreSQL, searched by pgvector.
 
-The metric is an embedding, so a column of type ``vector`` holds all that a search needs: the
-database orders rows by their Euclidean distance, and they come in the order of
-``model.kneighbors``. Needs a server with pgvector 0.5 or later. The table is temporary and the
-transaction is rolled back: nothing stays in the database.
+The Euclidean distance between embedded rows is the distance under the metric. A column of type
+``vector`` is therefore enough for a search in the database, and rows come in the order of
+``model.kneighbors``. The example needs a server with pgvector 0.5 or later. The table is temporary
+and the transaction is rolled back, so nothing stays in the database.
 
     pip install "psycopg[binary]"
     DATABASE_URL=postgresql://user@host/database python examples/pgvector_search.py
@@ -40,7 +40,7 @@ def connected() -> psycopg.Connection:
 
 
 def create_extension(connection: psycopg.Connection) -> None:
-    """pgvector, which a server has to have installed; a user may not be allowed to create it."""
+    """Create the extension pgvector. It must be installed, and may need an administrator."""
     try:
         connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
     except psycopg.Error as error:
@@ -52,12 +52,12 @@ def create_extension(connection: psycopg.Connection) -> None:
 
 
 def text(row: np.ndarray) -> str:
-    """An embedding as pgvector reads it: ``[0.5, 1.0]``."""
+    """An embedded row in the format of pgvector, such as ``[0.5, 1.0]``."""
     return str(row.tolist())
 
 
 def fill(connection: psycopg.Connection, embedding: np.ndarray) -> None:
-    """A table of embeddings under their row numbers, and its index."""
+    """Create a table of row numbers and embeddings, with an index."""
     kind = f"vector({embedding.shape[1]})"
     connection.execute(
         f"CREATE TEMPORARY TABLE embedded (id integer PRIMARY KEY, embedding {kind})"
@@ -66,14 +66,14 @@ def fill(connection: psycopg.Connection, embedding: np.ndarray) -> None:
         for i, row in enumerate(embedding):
             copy.write_row((i, text(row)))
     connection.execute("CREATE INDEX ON embedded USING hnsw (embedding vector_l2_ops)")
-    # For so few rows the planner would rather read them all.
+    # For a table of this size the planner would prefer to read all rows.
     connection.execute("SET LOCAL enable_seqscan = off")
-    # How many rows a search keeps in view: the more, the closer to exact.
+    # The number of rows that a search considers. More rows give a more exact result.
     connection.execute("SET LOCAL hnsw.ef_search = 200")
 
 
 def plan(connection: psycopg.Connection, embedded: np.ndarray) -> str:
-    """How the server finds the neighbours of a row."""
+    """The plan of the server for the search of a row."""
     lines = connection.execute(f"EXPLAIN (COSTS OFF) {NEAREST}", (text(embedded), N_NEIGHBORS))
     return next(line for (line,) in lines if "Scan" in line).strip(" ->")
 

@@ -1,8 +1,8 @@
-"""The terms a metric keeps, as columns for other models.
+"""The terms of a metric as columns for other models.
 
-One product of two of 300 columns and one plain column decide the class. Boosted trees do not find
-the product: neither of its columns differs between the classes. ``metric_.term_features`` hands
-them the terms.
+One product of two columns and one single column, of 300 columns, determine the class. Boosted trees
+do not find the product, because neither of its columns differs between the classes. With the terms
+of the metric as columns (``metric_.term_features``) they do.
 
     python examples/terms_for_other_models.py
 """

@@ -1,9 +1,10 @@
-"""Neighbours from a vector index: the metric is an embedding, so any index serves it.
+"""Search for neighbours under a metric with a vector index.
 
-Distances under the metric are Euclidean distances between rows of ``metric_.transform``. The metric
-is learned on a thousand rows; ten thousand others are embedded and put into an index, here that of
-usearch, which then answers queries on its own. An index of the raw columns is asked the same: 10 of
-the 100 columns carry a plane, and the class is the sign of the product of its two coordinates.
+Distances under the metric are Euclidean distances between rows of ``metric_.transform``, so any
+vector index can search for neighbours. The metric is learned on a thousand rows. Ten thousand other
+rows are embedded and put into an index of usearch, which then answers queries without the model.
+The script compares this index with an index of the raw columns. 10 of the 100 columns carry a
+plane, and the class is the sign of the product of its two coordinates.
 
     pip install usearch
     python examples/vector_index.py
@@ -34,7 +35,7 @@ def from_index(rows: np.ndarray, queries: np.ndarray) -> np.ndarray:
 
 
 def exact(rows: np.ndarray, queries: np.ndarray) -> np.ndarray:
-    """The neighbours by comparing every query with every row."""
+    """The exact neighbours, found by comparing every query with every row."""
     search = NearestNeighbors(n_neighbors=N_NEIGHBORS, algorithm="brute").fit(rows)
     return search.kneighbors(queries, return_distance=False)
 
@@ -56,7 +57,7 @@ def main() -> None:
         "under the metric": (metric.transform(X), metric.transform(X_query)),
     }
     print(f"{N_INDEXED} rows in the index, {N_QUERIES} queries, {N_NEIGHBORS} neighbours each.")
-    print(f"Best possible error {info.bayes_error:.3f}.\n")
+    print(f"The best possible error is {info.bayes_error:.3f}.\n")
     print(f"{'':20}{'dimensions':>12}{'recall':>10}{'error':>10}")
     for name, (rows, queries) in spaces.items():
         found = from_index(rows, queries)

@@ -1,6 +1,6 @@
-// The door between NumPy and the kernels: shapes are checked here, the GIL is released, and the
-// caller owns every array. Row and column numbers are checked, too: nothing that Python can pass
-// makes a kernel read elsewhere.
+// The interface between NumPy and the kernels. The functions check shapes and release the GIL. All
+// arrays are owned by the caller. Row and column numbers are checked, too, so that no argument can
+// make a kernel read outside of its arrays.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -26,7 +26,7 @@ using Index = Array<const std::int32_t, 2>;
 using Labels = Array<const std::int32_t, 1>;
 using OutMatrix = Array<double, 2>;
 using OutVector = Array<double, 1>;
-// With any strides: some columns of a larger table, or a table transposed.
+// Any strides are allowed, for columns of a larger table and for transposed tables.
 using Columns = nb::ndarray<const double, nb::numpy, nb::ndim<2>, nb::device::cpu>;
 using OutIndex = Array<std::int32_t, 2>;
 
@@ -100,7 +100,7 @@ void share_sums(const metricboost::Graph &graph, Matrix z, Vector weight, std::s
 template <typename T>
 metricboost::TermsOf<std::remove_const_t<T>> terms(const Array<T, 2> &x, const Index &factors) {
     require(factors.shape(1) > 0, "a term needs a factor");
-    // Of every term the first number is a column's; of the others p ends the term.
+    // The first number of a term must be a column. The other numbers may be the padding p.
     const auto p = static_cast<std::int64_t>(x.shape(0));
     const std::size_t degree = factors.shape(1);
     for (std::size_t i = 0; i < factors.size(); ++i)
@@ -135,7 +135,8 @@ void pull_back(Array<const T, 2> x, Index factors, Matrix moments, Matrix y, std
     metricboost::pull_back(chosen, moments.data(), y.data(), y.shape(1), threads, out.data());
 }
 
-// Every class has a row of slots, every slot a list, and the lists fill a row of the result.
+// Checks that every class has a row in slots, that every slot is -1 or the number of a list, and
+// that the sizes of the lists sum to the width of the result.
 void check_lists(const Labels &classes, const Index &slots, const Labels &sizes,
                  std::size_t width) {
     const auto n_classes = static_cast<std::int32_t>(slots.shape(0));
@@ -152,7 +153,7 @@ void check_lists(const Labels &classes, const Index &slots, const Labels &sizes,
     require(total == width, "the lists do not fill the result");
 }
 
-// A routine of BLAS as SciPy hands it out: a capsule around its address.
+// A BLAS routine of SciPy, given as a capsule with its address.
 template <typename Routine>
 Routine routine(const nb::capsule &capsule) {
     return reinterpret_cast<Routine>(capsule.data());

@@ -8,7 +8,7 @@ namespace metricboost {
 
 namespace {
 
-constexpr std::size_t SAMPLE = 256;  // rows that say along which column a block is widest
+constexpr std::size_t SAMPLE = 256;  // number of rows from which the widest column is chosen
 
 std::size_t widest_column(const Table &table, const std::int32_t *order, std::size_t size) {
     constexpr double NONE = std::numeric_limits<double>::infinity();

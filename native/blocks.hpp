@@ -1,4 +1,5 @@
-// Blocks of near rows: rows halved along their widest column until a block has few.
+// Blocks of rows that are near each other: rows are halved along their widest column until a block
+// has at most BLOCK rows.
 #pragma once
 
 #include <cstddef>
@@ -7,9 +8,9 @@
 
 namespace metricboost {
 
-constexpr std::size_t BLOCK = 256;  // rows of a block: a tile of two stays in the second-level cache
+constexpr std::size_t BLOCK = 256;  // rows of a block: a tile of two blocks fits into the L2 cache
 
-// n rows of r columns, as many numbers apart as the strides say.
+// n rows of r columns. Strides are in numbers, not in bytes.
 struct Table {
     const double *data;
     std::size_t n, r;
@@ -22,15 +23,16 @@ struct Table {
 };
 
 struct Block {
-    std::size_t from, size;  // in the order of the blocks
+    std::size_t from, size;  // places in the order of the rows
     std::int32_t label;
 };
 
-// Puts `size` rows of `order` into the order of their blocks, which are appended with a label.
+// Divides the `size` rows at `from` in `order` into blocks: reorders the rows, and appends the
+// blocks with the given label.
 void divide(const Table &table, std::int32_t *order, std::size_t from, std::size_t size,
             std::int32_t label, std::vector<Block> &blocks);
 
-// All rows so that those near each other are, for the most part, near in the order.
+// An order of all rows in which most rows that are near each other have close places.
 std::vector<std::int32_t> order_of_near_rows(const Table &table);
 
 }  // namespace metricboost

@@ -1,4 +1,4 @@
-// The squared distance of two rows, from differences, so without cancellation.
+// The squared distance of two rows, computed from differences to avoid cancellation.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace metricboost {
 
-// Summed in eight interleaved parts: equal differences have equal distances.
+// The sum has eight interleaved parts in a fixed order, so equal differences give equal distances.
 INNER double squared_distance(const double *a, const double *b, std::size_t r) {
     Lanes part = {}, x, y;
     std::size_t i = 0;

@@ -13,11 +13,11 @@ namespace metricboost {
 
 namespace {
 
-constexpr std::size_t ROWS = 1024;  // of a piece of work
+constexpr std::size_t ROWS = 1024;  // number of rows in a piece of work
 
 using Range = Graph::Range;
 
-// Rows in pieces of a fixed size.
+// Calls run(range) for the rows in pieces of ROWS rows.
 template <typename Run>
 void for_rows(std::size_t n, std::size_t threads, Run run) {
     for_each_piece((n + ROWS - 1) / ROWS, threads, [&](std::size_t piece, std::size_t) {
@@ -25,7 +25,8 @@ void for_rows(std::size_t n, std::size_t threads, Run run) {
     });
 }
 
-// S sums of what the edges at row i give it, in S columns of rows `stride` numbers apart.
+// out[c] = the weighted sum of z_ic - z_jc, or of its square, over the ends j of the edges at row
+// i, for S columns c. Rows of z are `stride` numbers apart.
 template <bool Squared, std::size_t S, typename T>
 INNER void gather_columns(const T *z, std::size_t stride, std::size_t i, const Graph::Ends &ends,
                           double *out) {
@@ -45,7 +46,7 @@ INNER void gather_columns(const T *z, std::size_t stride, std::size_t i, const G
     for (std::size_t c = 0; c < S; ++c) out[c] = sum[c];
 }
 
-// Adds to S sums scale * (z_i - z_j)^2 for all ends j of the edges from row i.
+// Adds scale * (z_ic - z_jc)^2 to out[c], for all ends j of the edges from row i and S columns c.
 template <std::size_t S>
 INNER void square_columns(const double *z, std::size_t stride, std::size_t i,
                           const std::int32_t *ends, std::size_t k, double scale, double *out) {
@@ -64,7 +65,8 @@ INNER void square_columns(const double *z, std::size_t stride, std::size_t i,
     for (std::size_t c = 0; c < S; ++c) out[c] = sum[c];
 }
 
-// Calls run with a number of columns that the compiler knows, so that sums stay in registers.
+// Calls run for groups of 8, 4, 2 or 1 columns. The number is a compile-time constant, so that the
+// sums stay in registers.
 template <typename Run>
 INNER void in_eights(std::size_t columns, Run run) {
     std::size_t c = 0;
@@ -120,7 +122,7 @@ void add_squares(const double *z, std::size_t stride, std::size_t s, std::size_t
     });
 }
 
-// The sum of every column of a few rows, and of its squared deviations from its mean.
+// The sum of each column over `count` rows, and the sum of the squared deviations from its mean.
 MULTIVERSION
 void sums_of_rows(const double *rows, std::size_t count, std::size_t s, double *sums,
                   double *deviations) {
@@ -172,10 +174,11 @@ void Graph::add_edges(Neighbors near, double sign) {
 
 template <typename T>
 Graph::Rows<T> Graph::arranged(const double *z, std::size_t s, std::size_t threads) const {
-    // Only differences of rows count, and far from zero float32 would have no digits for them.
+    // Only differences of rows are used. The first row is subtracted, because float32 is not
+    // precise enough for small differences of large numbers.
     const bool narrow = sizeof(T) < sizeof(double);
     const std::vector<double> shift = narrow ? std::vector<double>(z, z + s) : std::vector<double>(s);
-    constexpr std::size_t LINE = 64 / sizeof(T);  // numbers of a line of the cache
+    constexpr std::size_t LINE = 64 / sizeof(T);  // numbers in a cache line
     std::size_t stride = 1;
     while (stride < std::min(s, LINE)) stride *= 2;
     if (s > LINE) stride = (s + LINE / 2 - 1) / (LINE / 2) * (LINE / 2);
@@ -309,7 +312,7 @@ void Graph::laplacian(const double *z, std::size_t s, const double *weight, std:
 
 void Graph::share_sums(const double *z, std::size_t s, const double *weight, std::size_t threads,
                        double *out) const {
-    // Every piece by itself, and the pieces put together in their order.
+    // Sums are computed for each piece of rows, and the pieces are combined in their order.
     const std::size_t pieces = (n_ + ROWS - 1) / ROWS;
     std::vector<double> sums(pieces * s), deviations(pieces * s);
     over_pieces(z, s, weight, threads, [&](const auto &placed, const double *u, Range rows) {

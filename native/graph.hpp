@@ -1,9 +1,10 @@
-// The signed neighbour graph: edges of weight +u_i/k to the rows of the other class nearest to row
-// i, and of -u_i/k to those of its own.
+// The signed neighbour graph. Row i has edges of weight +u_i/k to its k nearest rows of the other
+// class, and edges of weight -u_i/k to its k nearest rows of its own class.
 //
-// Rows are read along edges, so a graph of many rows keeps them in an order in which near rows lie
-// near each other in memory. Every edge is kept at both of its ends: a row's sum is then over its
-// own edges and nothing else writes to it. Sums have a fixed order, whatever the threads.
+// Rows are read along edges, so a graph of many rows stores rows that are near each other close
+// together in memory. Every edge is stored at both of its ends. The sum of a row is then over its
+// own edges, and no other row writes to it. Sums have a fixed order, which does not depend on the
+// number of threads.
 #pragma once
 
 #include <cstddef>
@@ -22,36 +23,37 @@ struct Neighbors {
 
 class Graph {
   public:
-    // `place` says where the rows lie, so that near ones can be put together; it may have no
-    // columns, and rows then stay in their order.
+    // `place` has the positions of the rows, which determine their order in memory. If it has no
+    // columns, the rows keep their order.
     Graph(std::size_t n, Neighbors same, Neighbors other, const Table &place);
 
     std::size_t size() const { return n_; }
 
-    // out[i] = mean over other of |z_i - z_j|^2 minus the mean over same; z is n x r.
+    // out[i] = mean of |z_i - z_j|^2 over the rows j in other, minus the mean over the rows j in
+    // same. z is n x r.
     void margins(const double *z, std::size_t r, std::size_t threads, double *out) const;
 
-    // out[j, c] = the same for the row rows[j] and every column by itself: the diagonal of its D_i.
+    // out[j, c] = the margin of row i = rows[j] in column c of phi alone: the diagonal of D_i.
     // phi is n x q, out is count x q.
     template <typename T>
     void column_margins(const double *phi, std::size_t q, const std::int32_t *rows,
                         std::size_t count, std::size_t threads, T *out) const;
 
-    // out = L z for the signed Laplacian L. Rows with weight 0 are outside the bag: only edges
-    // from rows inside count. z and out are n x s. Here and below, where near rows are put
-    // together, z is read in float32: a step takes as long as memory needs to give the ends of the
-    // edges.
+    // out = L z for the signed Laplacian L. Edges from rows with weight 0 (out-of-bag rows) are
+    // left out. z and out are n x s. If the rows are reordered, z is read in float32 here and in
+    // the functions below: their time is the time to read the rows along the edges from memory.
     void laplacian(const double *z, std::size_t s, const double *weight, std::size_t threads,
                    double *out) const;
 
-    // A y with Phi'LPhi = Phi'y + y'Phi for z = Phi, from the edges of the rows inside alone: half
-    // the reading. The columns of z should have means near zero.
+    // out = y with Phi'LPhi = Phi'y + y'Phi for z = Phi. It is computed from the edges of the rows
+    // with nonzero weight only, which halves the memory accesses. The columns of z should have
+    // means near zero, because rounding errors grow with the means.
     void half_laplacian(const double *z, std::size_t s, const double *weight, std::size_t threads,
                         double *out) const;
 
-    // A row's share in z_c' L z_c is what the edges at it, from either end, add: the shares of
-    // independent rows in a sum over edges that are not independent. out[c] = the sum of the
-    // shares, and of their squared deviations from their mean, for every column of z (n x s).
+    // The share of a row in z_c' L z_c is the sum over all edges from or to the row. Rows are
+    // independent, but edges are not. out[c] = the sum of the shares, and the sum of their squared
+    // deviations from their mean, for every column c of z (n x s).
     void share_sums(const double *z, std::size_t s, const double *weight, std::size_t threads,
                     double *out) const;
 
@@ -59,7 +61,7 @@ class Graph {
         std::size_t from, to;
     };
 
-    // The edges at a row that have a weight, from either end.
+    // The other ends of the edges from or to a row, with nonzero weights.
     struct Ends {
         std::vector<std::int32_t> rows;
         std::vector<double> weights;
@@ -72,7 +74,8 @@ class Graph {
             }
         }
 
-        // Overwritten by the next where it has no weight: half of them have none, in no order.
+        // An edge with weight 0 is overwritten by the next edge. This avoids a branch that would
+        // often be mispredicted, because about half of the weights are 0, in random order.
         void add(std::int32_t row, double weight) {
             rows[count] = row;
             weights[count] = weight;
@@ -81,15 +84,15 @@ class Graph {
     };
 
   private:
-    // One class's edges, in the order of the graph's rows.
+    // The edges to `other` or to `same`, in the order of the rows in the graph.
     struct Edges {
         double sign;
         std::size_t k;
-        std::vector<std::int32_t> out;   // n x k: where a row's edges end
-        std::vector<std::size_t> start;  // n + 1: a row's part of `in`
-        std::vector<std::int32_t> in;    // the rows whose edges end here
+        std::vector<std::int32_t> out;   // n x k: the ends of the edges from each row
+        std::vector<std::size_t> start;  // n + 1: the part of `in` of each row
+        std::vector<std::int32_t> in;    // the starts of the edges to each row
     };
-    // Rows in the order of the graph, as they were given or in memory of their own.
+    // Rows in the order of the graph: the given array, or a copy that is owned (`kept`).
     template <typename T>
     struct Rows {
         const T *data;
@@ -98,7 +101,7 @@ class Graph {
     };
 
     std::size_t n_;
-    std::vector<std::int32_t> order_;  // the row at each place; empty where rows stay in their order
+    std::vector<std::int32_t> order_;  // the row at each place; empty if the rows keep their order
     std::vector<std::int32_t> place_;  // the place of each row
     std::vector<Edges> edges_;         // to other, then to same
 
@@ -113,16 +116,17 @@ class Graph {
     void add_both(std::size_t i, const double *u, Ends &ends) const;
     double in_weight(std::size_t i, const double *u) const;
 
-    // Calls over(rows, weights, range) for pieces of the rows, which threads share.
+    // Calls over(rows, weights, range) for pieces of the rows, in several threads.
     template <typename Over>
     void over_pieces(const double *z, std::size_t s, const double *weight, std::size_t threads,
                      Over over) const;
 
-    // Calls at(i, ends) for every row, with the ends that collect(i, ends) has added.
+    // Calls collect(i, ends) for every row, which adds edges to ends, and then at(i, ends).
     template <typename Collect, typename At>
     void along_edges(Range rows, Collect collect, At at) const;
 
-    // The same for all rows: collect(i, weights, ends), at(rows, i, weights, ends, sum).
+    // As along_edges for all rows, with collect(i, weights, ends) and at(rows, i, weights, ends,
+    // sum).
     template <typename Collect, typename At>
     void over_rows(const double *z, std::size_t s, const double *weight, std::size_t threads,
                    double *out, Collect collect, At at) const;

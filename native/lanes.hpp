@@ -1,5 +1,5 @@
-// Eight numbers at once. Sums in eight interleaved parts fill wide registers and have a fixed order
-// of additions, so that they have the same bits on every machine and engine.
+// Vectors of eight numbers. Sums in eight interleaved parts use wide registers. Their order of
+// additions is fixed, so that the results have the same bits on every machine and in every engine.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,8 @@ struct Lanes {
 };
 #endif
 
-// From anywhere in memory; the second for what is left of a row, zeros beyond it.
+// Loads and stores need no alignment. `load_rest` loads the last numbers of a row, followed by
+// zeros.
 INNER void load(const double *from, Lanes &to) { std::memcpy(&to, from, sizeof to); }
 INNER void load(const float *from, Lanes &to) {
 #if defined(__GNUC__) || defined(__clang__)

@@ -19,14 +19,19 @@ namespace metricboost {
 
 namespace {
 
-constexpr std::size_t FLOAT_COLUMNS = 1024;  // beyond, float32 has too few digits to tell rows apart
-constexpr std::size_t RUN = 8;            // products looked at together, one byte each
-constexpr double TIE = 1e-10;             // more than twelve digits tell apart
-constexpr double COARSE = 0x1p-1055;      // subnormal squares differ by less, and are equal
-constexpr double SMALLEST = 1e-150;       // what is smaller is not scaled up to 1: its square would overflow
+// Products are computed in float64 if there are more columns. float32 would not be precise enough.
+constexpr std::size_t FLOAT_COLUMNS = 1024;
+// Number of products whose flags (one byte each) are tested together.
+constexpr std::size_t RUN = 8;
+// Larger than the relative difference of two distances that are equal to twelve digits.
+constexpr double TIE = 1e-10;
+// Subnormal numbers have few digits. Squared distances that differ by less than this are equal.
+constexpr double COARSE = 0x1p-1055;
+// Tables with smaller numbers are not scaled to 1, because the square of the factor would overflow.
+constexpr double SMALLEST = 1e-150;
 constexpr double NONE = std::numeric_limits<double>::infinity();
 
-// To 36 bits of its own size, halves to even.
+// Rounds to 36 significant bits, with halves to even.
 double to_twelve_digits(double value) {
     constexpr std::uint64_t DROPPED = (std::uint64_t{1} << 17) - 1;
     std::uint64_t bits;
@@ -37,8 +42,8 @@ double to_twelve_digits(double value) {
     return value;
 }
 
-// The k nearest found so far, in order of their distances to twelve digits, then of their numbers;
-// the caller owns the memory.
+// The k nearest rows found so far, ordered by their distances rounded to twelve digits, and then by
+// their numbers. The memory is owned by the caller.
 struct NearestList {
     std::int32_t *rows;
     double *distances;
@@ -52,7 +57,7 @@ struct NearestList {
         return found;
     }
 
-    // Whether it was near enough; it is not in the list yet.
+    // Inserts a row that is not in the list. Returns whether the row was near enough.
     bool insert(double distance, std::int32_t row) {
         std::size_t place = k;
         while (place > 0 && before(distance, row, place - 1)) --place;
@@ -68,12 +73,13 @@ struct NearestList {
 
   private:
     bool before(double distance, std::int32_t row, std::size_t i) const {
-        if (rows[i] < 0) return true;  // also before a distance that overflowed
+        if (rows[i] < 0) return true;  // an empty place is last, even if the distance is infinite
         return distance < distances[i] || (distance == distances[i] && row < rows[i]);
     }
 };
 
-// The rows in the order of their blocks, which are made, and boxed, where the guide says they lie.
+// The rows in the order of their blocks. The blocks and their bounding boxes are made from the
+// guide.
 struct Partition {
     std::size_t n, r, d;
     std::vector<std::int32_t> order, place;  // the row at each place, and the place of each row
@@ -100,7 +106,7 @@ struct Partition {
         }
         for (std::size_t i = 0; i < n; ++i) place[order[i]] = static_cast<std::int32_t>(i);
         arrange(table);
-        if (guide.table.data == table.data)  // in memory in the order of the blocks already
+        if (guide.table.data == table.data)  // the guide is the table, which z has in order
             find_boxes([&](std::size_t i, std::size_t c) { return z[i * r + c]; });
         else
             find_boxes([&](std::size_t i, std::size_t c) { return guide.table.at(order[i], c); });
@@ -108,7 +114,7 @@ struct Partition {
 
     const double *row(std::size_t place) const { return z.data() + place * r; }
 
-    // No rows of two blocks are nearer than this.
+    // A lower bound on the squared distances of the rows of two blocks.
     double gap(std::size_t a, std::size_t b) const {
         double sum = 0.0;
         for (std::size_t c = 0; c < d; ++c) {
@@ -121,7 +127,7 @@ struct Partition {
     }
 
   private:
-    // In squares: a table may be transposed.
+    // Copies the table in squares of SIDE x SIDE, which is fast for transposed tables, too.
     void arrange(const Table &table) {
         constexpr std::size_t SIDE = 64;
         for (std::size_t from = 0; from < n; from += SIDE)
@@ -156,8 +162,9 @@ void product(const Blas &blas, int m, int n, int k, double *a, double *b, double
     blas.dgemm(&transposed, &plain, &m, &n, &k, &alpha, a, &k, b, &k, &beta, out, &m);
 }
 
-// Which products are at or below the bar of their row or of their column. A rough distance is the
-// product plus both norms, and the bars are less their own row's norm.
+// Flags the products that are at or below the bar of their row or of their column. An approximate
+// distance is the product plus both norms. The norm of the own row is already subtracted from a
+// bar.
 template <typename T>
 INNER void flag(const T *products, const T *norms, const T *bars, T norm, T bar, std::size_t size,
                 std::uint8_t *__restrict flags) {
@@ -186,11 +193,11 @@ T rounded_up(double value) {
 
 template <typename T>
 struct Pair {
-    std::uint16_t own, other;  // places in their blocks
+    std::uint16_t own, other;  // places of the two rows in their blocks
     T rough;
 };
 
-// What one thread needs for a tile.
+// The buffers of one thread.
 template <typename T>
 struct Desk {
     std::vector<T> tile, bars_a, bars_b, column;
@@ -241,13 +248,14 @@ class Search {
     std::vector<std::size_t> offset_;
     Partition parts_;
     std::vector<std::mutex> locks_;
-    std::vector<std::atomic<double>> reach_;  // blocks x lists: how far the farthest k-th is
-    std::vector<std::atomic<double>> bounds_;  // lists x rows: how far each k-th is
-    std::vector<T> packed_, norms_;           // rows centred, of size 1, in the order of the blocks
-    std::vector<double> longest_;             // of each block, the largest norm's root
-    double scale_ = 1.0;                      // of the packed rows
+    std::vector<std::atomic<double>> reach_;  // blocks x lists: largest k-th distance
+    std::vector<std::atomic<double>> bounds_;  // lists x rows: the k-th distance of each row
+    std::vector<T> packed_, norms_;           // centred and scaled rows in the order of the blocks
+    std::vector<double> longest_;             // the root of the largest norm of each block
+    double scale_ = 1.0;                      // the scale of the packed rows
 
-    // Centred and scaled, so that neither squares nor their sums leave the range of T.
+    // Centres and scales the rows, so that squares and their sums do not overflow or underflow in
+    // T.
     void pack() {
         std::vector<double> mean(r_, 0.0);
         for (std::size_t i = 0; i < n_; ++i)
@@ -273,8 +281,8 @@ class Search {
             }
     }
 
-    // What rounding may add to or take from a rough distance between two blocks, and the twelve
-    // digits within which distances are equal.
+    // The largest error of an approximate distance between rows of two blocks, including the
+    // difference of two distances that are equal to twelve digits.
     double rounding(std::size_t a, std::size_t b) const {
         const double size = longest_[a] + longest_[b], terms = static_cast<double>(r_ + 8);
         const double eps = std::numeric_limits<T>::epsilon();
@@ -306,7 +314,7 @@ class Search {
     void insert(std::size_t place, std::int32_t slot, std::size_t other) {
         auto own = list(place, slot);
         const std::int32_t row = parts_.order[other];
-        if (own.has(row)) return;  // before its distance is measured: most are known
+        if (own.has(row)) return;  // tested first, because most rows are in the list already
         if (own.insert(to_twelve_digits(distance(place, other)), row))
             bound(place, slot).store(own.bound(), std::memory_order_relaxed);
     }
@@ -319,7 +327,7 @@ class Search {
         reach_[block * lists_.count + slot].store(farthest * (1 + TIE) + COARSE, std::memory_order_relaxed);
     }
 
-    // Whether a row may stand in a list: earlier neighbours are not taken on trust.
+    // Whether a row belongs into a list. The rows in `previous` are not trusted.
     bool belongs(std::size_t place, std::int32_t slot, std::int32_t row) const {
         if (row < 0 || static_cast<std::size_t>(row) >= n_ || row == parts_.order[place])
             return false;
@@ -350,7 +358,7 @@ class Search {
         }
     }
 
-    // The distances of the neighbours that were kept, with all their digits.
+    // Sets the distances of the neighbours to their exact values, which were rounded for the order.
     void measure(std::size_t a) const {
         const Block &block = parts_.blocks[a];
         const std::size_t width = offset_.back();
@@ -359,7 +367,7 @@ class Search {
                 if (rows_[j] >= 0) distances_[j] = distance(place, parts_.place[rows_[j]]);
     }
 
-    // First bars: every list from the nearest block that it takes rows of.
+    // First bounds: fills every list from the nearest block with rows for the list.
     void begin(std::size_t a, Desk<T> &desk) {
         for (std::size_t l = 0; l < lists_.count; ++l) {
             std::size_t nearest_block = parts_.blocks.size();
@@ -377,7 +385,7 @@ class Search {
         }
     }
 
-    // All tiles of a block with itself and those after it, the nearest first.
+    // The tiles of block a with itself and with all later blocks, in the order of their distance.
     void compare(std::size_t a, Desk<T> &desk) {
         desk.near.clear();
         for (std::size_t b = a; b < parts_.blocks.size(); ++b)
@@ -390,7 +398,8 @@ class Search {
         }
     }
 
-    // The bars of a block's rows, less their norms: rough distances above them are of no use.
+    // The bars of the rows of a block, minus their norms. Approximate distances above the bar of a
+    // row are too large for its list.
     void bars(std::size_t block, std::int32_t slot, double slack, std::vector<T> &out) {
         const Block &rows = parts_.blocks[block];
         if (slot < 0) {
@@ -407,7 +416,7 @@ class Search {
         return bound == NONE ? OPEN : rounded_up<T>(bound * scale_ * scale_ * (1 + TIE) + slack);
     }
 
-    // Where a list is not full yet, the k-th smallest rough distance of this tile is a bar.
+    // If a list is not full, its bar is the k-th smallest approximate distance in this tile.
     void first_bar(const T *products, std::size_t stride, const Block &others, std::size_t skip,
                    std::size_t k, double slack, Desk<T> &desk, T &bar) {
         std::size_t count = 0;
@@ -444,7 +453,7 @@ class Search {
             std::fill(tile, tile + A.size * B.size, T(0));
             return;
         }
-        // A BLAS routine reads its operands only, though it does not say so.
+        // BLAS routines do not modify their operands, but their parameters are not const.
         product(blas_, static_cast<int>(B.size), static_cast<int>(A.size), static_cast<int>(r_),
                 const_cast<T *>(packed_.data()) + B.from * r_,
                 const_cast<T *>(packed_.data()) + A.from * r_, tile);
@@ -452,7 +461,7 @@ class Search {
 
     void collect(const Block &A, const Block &B, bool itself, Desk<T> &desk) const {
         const T *norms = norms_.data() + B.from, *bars = desk.bars_b.data();
-        std::uint8_t flags[BLOCK + RUN] = {};  // zeros beyond the last product
+        std::uint8_t flags[BLOCK + RUN] = {};  // the flags after the last product are zero
         desk.pairs_a.clear();
         desk.pairs_b.clear();
         for (std::size_t i = 0; i < A.size; ++i) {

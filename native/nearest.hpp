@@ -1,12 +1,14 @@
-// Exact nearest rows, by class, without an n x n array.
+// Exact search for the nearest rows, by class, without an n x n array.
 //
-// Rows are put into blocks of near rows of one class, and a tile is the pairs of two blocks. A tile
-// is measured roughly by one matrix product, in few digits; what may be among the k nearest to
-// either row of a pair, rounding allowed for, is measured again from differences in float64. Tiles
-// whose blocks lie too far apart for that are left out.
+// Rows are divided into blocks of rows of one class that are near each other. A tile has the pairs
+// of rows of two blocks. Approximate distances of a tile are computed by one matrix product. If a
+// row may be among the k nearest of the other row of its pair, with an allowance for rounding, the
+// distance of the pair is computed again from differences in float64. Tiles of blocks that are too
+// far apart are skipped.
 //
-// Neighbours are in order of their distance to twelve digits, then of their number: a total order,
-// so the result does not depend on blocks, threads or the rounding of the products.
+// Neighbours are ordered by their distance rounded to twelve digits, and then by their number. This
+// is a total order, so the result does not depend on blocks, threads or rounding errors of the
+// products.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +18,7 @@
 
 namespace metricboost {
 
-// The routines of BLAS, as SciPy hands them out.
+// The BLAS routines of SciPy.
 using Sgemm = void (*)(char *, char *, int *, int *, int *, float *, float *, int *, float *, int *,
                        float *, float *, int *);
 using Dgemm = void (*)(char *, char *, int *, int *, int *, double *, double *, int *, double *,
@@ -26,8 +28,8 @@ struct Blas {
     Dgemm dgemm;
 };
 
-// Which lists of neighbours a row keeps: a row of class a keeps rows of class b in the list
-// slots[a, b], or nowhere where that is -1. List l has the sizes[l] nearest.
+// The neighbour lists of a row. For a row of class a, rows of class b are in the list slots[a, b],
+// or in no list if the entry is -1. List l has the sizes[l] nearest rows.
 struct Lists {
     const std::int32_t *slots;  // classes x classes
     std::size_t classes;
@@ -35,17 +37,19 @@ struct Lists {
     std::size_t count;
 };
 
-// Where rows lie, in directions in which they lie far apart: some coordinates of the rows turned, or
-// the rows themselves. No two rows are farther apart here than they are, but for the rounding of
-// a coordinate. Blocks are made of it, and tiles left out; the result does not depend on it.
+// Coordinates of the rows in a few directions in which the rows vary most: some coordinates of the
+// rotated rows, or the rows themselves. Distances in the guide are at most the distances of the
+// rows, up to the rounding error of a coordinate. The guide determines the blocks and the tiles
+// that are skipped. The result does not depend on it.
 struct Guide {
     Table table;
     double rounding;
 };
 
-// rows and distances are n x (sum of the sizes), list after list; they hold -1 and
-// infinity where a list has fewer rows. `previous`, n x (the same) or null, has rows that belong
-// into the lists and may be near: the nearer, the less work.
+// rows and distances are n x (sum of the sizes), one list after the other. If a list has fewer rows
+// than its size, the other places are -1 and infinity. `previous` is null or has the shape of rows.
+// It has rows that are expected to be near, for example from an earlier search, and makes the
+// search faster.
 void nearest(const Table &table, const Guide &guide, const std::int32_t *classes,
              const Lists &lists, const std::int32_t *previous, const Blas &blas, std::size_t threads,
              std::int32_t *rows, double *distances);

@@ -13,12 +13,12 @@ namespace metricboost {
 
 namespace {
 
-constexpr std::size_t PIECE = 64;    // terms, or runs of rows, of a piece of work
-constexpr std::size_t ROWS = 1024;   // a run of rows whose y stays in the cache
-constexpr std::size_t TOGETHER = 5;  // columns of y in one pass
-constexpr std::size_t NARROW = 32;   // a run of rows written across
+constexpr std::size_t PIECE = 64;    // number of terms, or of runs of rows, in a piece of work
+constexpr std::size_t ROWS = 1024;   // rows in a run of pull_back; its part of y stays in the cache
+constexpr std::size_t TOGETHER = 5;  // columns of y that are processed at once
+constexpr std::size_t NARROW = 32;   // rows in a run of term_columns
 
-// Rows `from` to `from + rows` of a term's product.
+// The product of term t in the rows `from` to `from + rows`, not standardised.
 template <typename T>
 INNER void product(const TermsOf<T> &terms, std::size_t t, std::size_t from, std::size_t rows,
                    double *out) {
@@ -48,7 +48,8 @@ INNER double sum_of_powers(const double *values, std::size_t n, double center, b
     return added(together);
 }
 
-// A run of rows of a term, standardised: of a column as it is, or of the product of two.
+// The standardised values of a term in a run of rows. Column is for values that are already
+// standardised, and PairProduct for the product of two columns.
 template <typename T>
 struct Column {
     const T *values;
@@ -70,7 +71,7 @@ struct PairProduct {
         load(second + i, other);
         x = (x * other - mean) * scale;
     }
-    // Zeros of the columns would not be zeros of the product: y has them too.
+    // Beyond the last row the standardised product is not zero, but y is zero there.
     INNER_MEMBER void rest(std::size_t i, std::size_t count, Lanes &x) const {
         Lanes other;
         load_rest(first + i, count, x);
@@ -84,7 +85,7 @@ INNER void fill(double value, Lanes &lanes) {
     load(same, lanes);
 }
 
-// Adds the products of one run of values with S columns of y to S sums.
+// Adds the inner products of a run of values with S columns of y to S sums.
 template <std::size_t S, typename Values>
 INNER void add_products(const Values &values, const double *y, std::size_t y_stride,
                         std::size_t n, double *out, std::size_t out_stride) {
@@ -140,7 +141,8 @@ void moments_of(const Terms &terms, std::size_t from, std::size_t to, double *mo
     }
 }
 
-// Columns are read in runs and written across rows: a run of rows stays in the cache.
+// The loop over runs of rows is outside the loop over terms, so that the rows written stay in the
+// cache.
 MULTIVERSION
 void columns_of(const Terms &terms, const double *moments, std::size_t from, std::size_t to,
                 double *out) {
@@ -156,7 +158,7 @@ void columns_of(const Terms &terms, const double *moments, std::size_t from, std
     }
 }
 
-// y is s x n here. Terms from..to over one run of rows after the other.
+// The sums for the terms `from` to `to`, one run of rows after the other. y is transposed (s x n).
 template <typename T>
 INNER void pull_back_terms(const TermsOf<T> &terms, const double *moments, const double *y,
                            std::size_t s, std::size_t from, std::size_t to, double *out) {

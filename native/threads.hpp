@@ -1,4 +1,4 @@
-// Work shared among threads: numbered pieces, taken in order.
+// Work divided among threads in numbered pieces, which are taken in order.
 #pragma once
 
 #include <atomic>
@@ -11,8 +11,8 @@
 
 namespace metricboost {
 
-// Calls run(piece, worker) for every piece; workers are numbered from 0. What a piece throws is
-// thrown here, once all threads have ended.
+// Calls run(piece, worker) for every piece. Workers are numbered from 0. An exception in a piece is
+// thrown again after all threads have ended.
 template <typename Run>
 void for_each_piece(std::size_t pieces, std::size_t threads, Run run) {
     if (threads > pieces) threads = pieces;
@@ -37,7 +37,7 @@ void for_each_piece(std::size_t pieces, std::size_t threads, Run run) {
     try {
         for (std::size_t worker = 1; worker < threads; ++worker) others.emplace_back(work, worker);
     } catch (const std::system_error &) {
-        // No more threads to be had: those that there are do all of it.
+        // No more threads can be started. The existing threads do all of the work.
     }
     work(0);
     for (auto &thread : others) thread.join();

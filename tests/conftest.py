@@ -1,20 +1,14 @@
-"""The longest files first: two processes that share the files then end at about the same time."""
+"""The order of the test files: long ones first, so that processes that share them end together."""
 
 from __future__ import annotations
 
-import signal
-
 import pytest
 
-# A shell starts background jobs with Ctrl-C ignored, and every process they start inherits that.
-# Tests that send an interrupt need it to arrive (``nohup make test &``).
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-
-#: By the time they take, not by their number of tests.
+#: The files that take longest, in the order in which they run. The others follow.
 LONG = (
-    "test_docs", "test_dask", "test_studies", "test_checkpoints", "test_torch", "test_model_file",
-    "test_cli", "test_report", "test_examples_index", "test_tuned", "test_crossfit",
+    "test_docs", "test_dask", "test_experiments", "test_checkpoints", "test_torch",
+    "test_hostile_files", "test_model_file", "test_cli", "test_report", "test_examples_index",
+    "test_estimators_search", "test_training_fits",
 )  # fmt: skip
 
 

@@ -1,10 +1,13 @@
-"""Anything into the kernels and into the loader: a result, or one of the errors they may raise.
+"""Random arguments for the kernels, and damaged files for the loader.
+
+Every call must give a result or raise one of the errors that it may raise.
 
     python tests/fuzz.py --cases 20000
 
-Arrays of random shapes, types, strides and orders, read-only and empty ones, numbers of rows and
-columns that are not there; model files with bytes changed, cut, doubled and moved. It is run by
-``make sanitize``, with kernels that end the process at the first fault of memory.
+Arrays have random shapes, types, strides and orders. Some are read-only or empty, and some have
+numbers of rows and columns that do not exist. In model files bytes are changed, cut, doubled and
+moved. ``make sanitize`` runs this script with kernels that end the process at the first memory
+error.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ MAY_RAISE = (TypeError, ValueError)
 
 
 class Arrays:
-    """Random arguments: mostly what a kernel takes, and often not quite."""
+    """Random arguments for kernels. Most of them are valid."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
@@ -42,7 +45,7 @@ class Arrays:
         return int(self.rng.choice([0, 1, 2, 3, int(self.rng.integers(0, most))]))
 
     def spoiled(self, array: Any) -> Any:
-        """Another type, layout or shape, now and then."""
+        """The array, sometimes with another type, layout or shape."""
         if self.chance(0.01):
             array = array.astype(self.rng.choice(TYPES))
         if self.chance(0.01):
@@ -124,7 +127,7 @@ def nearest(a: Arrays) -> None:
 
 
 class Files:
-    """A model file, and what may become of it."""
+    """A model file, which every call damages in another way."""
 
     def __init__(self, folder: Path) -> None:
         X, y = make_xor(60, 5, random_state=0)[:2]

@@ -1,12 +1,13 @@
-"""Golden fits: small tables of every kind, on both engines, as JSON.
+"""Golden fits: the results of fits to small tables of several kinds, on both engines, as JSON.
 
-    python tests/golden.py write tests/golden.json     # what the code of today computes
-    python tests/golden.py compare tests/golden.json   # how far the code is from the file
+    python tests/golden.py write tests/golden.json     # store the results of the present code
+    python tests/golden.py compare tests/golden.json   # print the differences from the file
 
-``tests/test_golden.py`` holds the code to the file: the same terms and steps, and numbers that
-agree to nine digits. The file changes only if a model is meant to change. Probabilities of support
-vector machines agree to two digits only, because libsvm stops at a tolerance: the last bits of
-its kernel, which differ between processors, decide where.
+``tests/test_golden.py`` compares the code with the file: terms and steps must be equal, and numbers
+must agree to nine digits. The file is written again only if models are meant to change.
+Probabilities of support vector machines agree to only two digits. libsvm stops at a tolerance, and
+the number of its iterations depends on the last bits of the kernel, which differ between
+processors.
 """
 
 from __future__ import annotations
@@ -25,17 +26,17 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from metricboost import SDistClassifier, SDistClassifierCV
 from metricboost.datasets import make_double_ring, make_xor
 
-#: Fits of a fraction of a second.
+#: Parameters of fits that take a fraction of a second.
 SHORT: dict[str, Any] = {"random_state": 0, "n_averaged": 3, "max_iter": 15}
-#: Numbers are the same up to this relative difference.
+#: The largest relative difference between numbers that count as equal.
 SAME = 1e-9
-#: What it is for the probabilities of some cases.
+#: The largest relative difference for the probabilities of some cases.
 ROUGH = {"weights": 0.01}
 Case = tuple[str, Any, Any, dict[str, Any], Any]
 
 
 def cases() -> Iterator[Case]:
-    """Name, table, labels, parameters, weights."""
+    """The cases: name, table, labels, parameters and weights."""
     xor, xor_labels = make_xor(200, 20, informative=2, random_state=1)
     yield "xor", xor, xor_labels, {}, None
     yield "one fit, float32", xor.astype(np.float32), xor_labels, {"n_averaged": 1}, None
@@ -69,7 +70,7 @@ def fitted(X: Any, y: Any, given: dict[str, Any], weight: Any, engine: str) -> A
 
 
 def record(model: Any, X: Any) -> dict[str, Any]:
-    """What must stay: terms and steps as they are, and numbers."""
+    """The stored results of a model."""
     metric = model.metric_
     path = getattr(model, "path_", None)
     return {
@@ -91,9 +92,10 @@ def records(engines: tuple[str, ...] = ("numpy", "native")) -> Iterator[tuple[st
 
 
 def difference(case: str, one: dict[str, Any], other: dict[str, Any]) -> float:
-    """The largest relative difference of a number; infinite if terms or steps differ.
+    """The largest relative difference of all numbers. Infinite if terms or steps differ.
 
-    Probabilities that may differ more, by ``ROUGH``, are scaled down to the bar of the others.
+    For the cases in ``ROUGH``, the difference of probabilities is scaled, so that it can be
+    compared with ``SAME`` too.
     """
     if any(one[name] != other[name] for name in ("terms", "attempts")):
         return float("inf")

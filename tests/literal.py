@@ -1,8 +1,8 @@
-"""sDist as the paper writes it: slow, explicit, and independent of the package.
+"""A literal implementation of sDist as in the paper: slow, explicit, independent of the package.
 
-Every object of the paper exists here as an array: the candidate columns, the matrices D_i, A_m
-and W_m, all pairwise distances. Of the package only ``Draws`` is used (bags and panels are drawn
-there), and the options are read by name. Meant for some 60 rows and some 70 candidates.
+All objects of the paper are arrays: the candidate columns, the matrices D_i, A_m and W_m, and all
+pairwise distances. From the package only ``Draws`` is used, which draws the bags and panels. The
+options are read by name. It is meant for about 60 rows and about 70 candidates.
 """
 
 from __future__ import annotations
@@ -10,12 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from literal_screening import SCREENING_MARGIN, SCREENING_MARGIN_BEFORE_GATE, screened_pairs
 
 from metricboost.boosting.draws import Draws
 
@@ -27,10 +26,6 @@ PATIENCE = 30
 N_STARTS = 5
 POWER_ITERATIONS = 50
 POWER_TOLERANCE = 1e-4
-SCREENING_MARGIN = 0.5
-SCREENING_MARGIN_BEFORE_GATE = -0.5
-SCREENING_FEW = 8
-SCREENING_PRIOR = 10
 RECURRENCES = 2
 HARM = 3.0
 
@@ -39,7 +34,7 @@ HARM = 3.0
 
 
 class FeatureMap:
-    """The candidates: tuples in order of creation, each with its standardised column."""
+    """The candidates in order of creation: tuples with their standardised columns."""
 
     def __init__(self, X: Array) -> None:
         self.X = X
@@ -50,7 +45,7 @@ class FeatureMap:
             self.columns.append(X[:, j].copy())
 
     def add(self, term: Term) -> None:
-        """Append a product, standardised; one that does not vary is zero for good."""
+        """Append a standardised product. A product that does not vary is a column of zeros."""
         if term in self.terms:
             return
         raw = self._product(term)
@@ -60,11 +55,11 @@ class FeatureMap:
         self.columns.append(np.zeros(len(raw)) if constant else (raw - mean) / deviation)
 
     def set_constants(self, term: Term, center: float, scale: float) -> None:
-        """Give a term the constants of a metric to start from."""
+        """Set the mean and deviation of a term to those of a start metric."""
         self.columns[self.terms.index(term)] = (self._product(term) - center) / scale
 
     def expand(self, new: Sequence[int], selected: Sequence[int], max_degree: int) -> None:
-        """``S (x) A``: every new term times every selected one, up to the degree cap."""
+        """``S (x) A``: the products of new and selected terms, up to the largest degree."""
         for a in new:
             for s in selected:
                 product = tuple(sorted(self.terms[a] + self.terms[s]))
@@ -82,7 +77,7 @@ class FeatureMap:
 
 
 def standardized(X: Array, standardize: bool) -> tuple[Array, Array, list[int]]:
-    """(centre, scale, columns that vary)."""
+    """Return (centre, scale, columns that vary)."""
     p = X.shape[1]
     varies = [j for j in range(p) if X[:, j].max() > X[:, j].min()]
     center, scale = np.zeros(p), np.ones(p)
@@ -96,7 +91,7 @@ def standardized(X: Array, standardize: bool) -> tuple[Array, Array, list[int]]:
 
 
 def squared_distances(phi: Array, W: Array | None = None) -> Array:
-    """``(phi_i - phi_j)' W (phi_i - phi_j)`` for all pairs; Euclidean without W."""
+    """``(phi_i - phi_j)' W (phi_i - phi_j)`` for all pairs. Without W, the Euclidean distances."""
     n = len(phi)
     d = np.zeros((n, n))
     for i in range(n):
@@ -106,7 +101,7 @@ def squared_distances(phi: Array, W: Array | None = None) -> Array:
 
 
 def by_distance(d: Array, i: int) -> list[int]:
-    """All other rows, the nearest first, ties by row number."""
+    """All other rows, ordered by distance, and then by row number."""
     return sorted((j for j in range(len(d)) if j != i), key=lambda j: (d[i, j], j))
 
 
@@ -126,12 +121,12 @@ def neighbours(d: Array, labels: Array, k: int) -> tuple[list[list[int]], list[l
 
 
 def in_turn(rows: list[int], size: int) -> list[int]:
-    """The first of some rows; if there are too few, they are repeated in turn."""
+    """The first ``k`` of the rows. If there are fewer, the rows are repeated cyclically."""
     return [rows[place % len(rows)] for place in range(size)]
 
 
 def class_lists(d: Array, labels: Array, k: int) -> list[list[list[int]]]:
-    """Of every row: for each class its nearest rows, as many as the largest class allows."""
+    """For every row, its nearest rows in each class, with the length the largest class allows."""
     classes = sorted(set(labels.tolist()))
     largest = max(int((labels == c).sum()) for c in classes)
     lists = []
@@ -143,17 +138,17 @@ def class_lists(d: Array, labels: Array, k: int) -> list[list[list[int]]]:
     return lists
 
 
-#: What a margin is made of: of every row, lists of neighbours and the factors of their means.
+#: The parts of the margins: for every row, lists of neighbours and the factors of their means.
 Parts = list[list[tuple[float, list[int]]]]
 
 
 def common_parts(same: Sequence[Sequence[int]], other: Sequence[Sequence[int]]) -> Parts:
-    """``m_i``: mean squared distance to the others less to the same."""
+    """The lists of ``m_i``: mean squared distance to ``other`` minus that to ``same``."""
     return [[(1.0, list(o)), (-1.0, list(s))] for s, o in zip(same, other)]
 
 
 def coded_parts(lists: list[list[list[int]]], labels: Array) -> Parts:
-    """``y'f / K``, times the constant that the package leaves out."""
+    """The lists of ``y'f / K``, times the constant that the package omits."""
     n_classes = len(lists[0])
     scale = coded_scale(n_classes)
     factors = [[scale * a for a in coded_factors(int(own), n_classes)] for own in labels]
@@ -161,7 +156,10 @@ def coded_parts(lists: list[list[list[int]]], labels: Array) -> Parts:
 
 
 def coded_factors(own: int, n_classes: int) -> list[float]:
-    """The factor of every d_l in ``y'f / K``, ``f_c = mean of d_l over l other than c, - d_c``."""
+    """The factor of each d_l in ``y'f / K``.
+
+    Here ``f_c = (mean of d_l over l other than c) - d_c``.
+    """
     factors = [0.0] * n_classes
     for c in range(n_classes):
         y_c = 1.0 if c == own else -1 / (n_classes - 1)
@@ -172,12 +170,12 @@ def coded_factors(own: int, n_classes: int) -> list[float]:
 
 
 def coded_scale(n_classes: int) -> float:
-    """The package's margin is f of the own class, which is this times the paper's."""
+    """The margin of the package (f of the own class) divided by the margin of the paper."""
     return n_classes - 1.0
 
 
 def matrices(phi: Array, parts: Parts) -> Array:
-    """D_i of every row, n x p_m x p_m: ``<D_i, W>`` is its margin."""
+    """The matrix D_i of every row, n x p_m x p_m. The margin of row i is ``<D_i, W>``."""
     D = np.zeros((len(phi), phi.shape[1], phi.shape[1]))
     for i, lists in enumerate(parts):
         for factor, rows in lists:
@@ -189,7 +187,7 @@ def matrices(phi: Array, parts: Parts) -> Array:
 def information_matrices(
     phi: Array, same: Sequence[Sequence[int]], other: Sequence[Sequence[int]]
 ) -> Array:
-    """D_i of every row from its two lists."""
+    """The matrix D_i of every row, from its two lists."""
     return matrices(phi, common_parts(same, other))
 
 
@@ -197,13 +195,13 @@ def information_matrices(
 
 
 def leading(A: Array) -> tuple[float, Array]:
-    """Largest eigenvalue and its unit vector."""
+    """The largest eigenvalue and its unit eigenvector."""
     values, vectors = np.linalg.eigh(A)
     return float(values[-1]), vectors[:, -1]
 
 
 def power_support(A: Array, start: int, kappa: int, first_shift: float) -> list[int]:
-    """The support at which one truncated power iteration ends."""
+    """The support at the end of the truncated power iterations from one start."""
     xi = np.zeros(len(A))
     xi[start] = 1.0
     value, shift, support = float(A[start, start]), 0.0, [start]
@@ -228,7 +226,7 @@ def power_support(A: Array, start: int, kappa: int, first_shift: float) -> list[
 
 
 def truncated_power_method(A: Array, kappa: int) -> tuple[list[int], Array]:
-    """Support and values of xi: the best end over the starts."""
+    """Support and values of xi: the best result over all starts."""
     kappa = min(kappa, len(A))
     starts = np.argsort(-np.diag(A), kind="stable")[:N_STARTS].tolist()
     if kappa == 1:
@@ -246,7 +244,7 @@ def truncated_power_method(A: Array, kappa: int) -> tuple[list[int], Array]:
 
 
 class MatrixForm:
-    """An explicit matrix, seen as the package's power method sees one."""
+    """An explicit matrix with the interface that the power method of the package uses."""
 
     rough = False
 
@@ -274,7 +272,7 @@ def step_weight(u: Array, gain: Array) -> float:
     if slope <= 0:
         return 0.0
 
-    def falls(w: Any) -> bool:  # a common factor exp(w * min gain) keeps the sign
+    def falls(w: Any) -> bool:  # the common factor exp(w * min gain) does not change the sign
         return bool((u * gain * np.exp(w * (gain.min() - gain))).sum() > 0)
 
     low, high = np.longdouble(0), MAX_GAIN * u.sum() / slope
@@ -292,12 +290,12 @@ def step_weight(u: Array, gain: Array) -> float:
 def edge_list(
     same: Sequence[Sequence[int]], other: Sequence[Sequence[int]]
 ) -> list[tuple[int, int, float]]:
-    """(i, j, +1/k or -1/k) for every edge of the neighbour graph."""
+    """Return (i, j, +1/k or -1/k) for every edge of the neighbour graph."""
     return edges_of(common_parts(same, other))
 
 
 def edges_of(parts: Parts) -> list[tuple[int, int, float]]:
-    """(i, j, its factor in the margin of i) for every edge of the neighbour graph."""
+    """Return (i, j, factor in the margin of i) for every edge of the neighbour graph."""
     return [
         (i, j, factor / len(rows))
         for i, lists in enumerate(parts)
@@ -307,7 +305,7 @@ def edges_of(parts: Parts) -> list[tuple[int, int, float]]:
 
 
 def edge_shares(z: Array, edges: Sequence[tuple[int, int, float]], weight: Array) -> Array:
-    """What all edges that touch a row, from either end, add to the gain."""
+    """The share of each row in the gain: the sum over all edges from or to the row."""
     shares = np.zeros(len(z))
     for i, j, sign in edges:
         gain = weight[i] * sign * (z[i] - z[j]) ** 2
@@ -317,7 +315,7 @@ def edge_shares(z: Array, edges: Sequence[tuple[int, int, float]], weight: Array
 
 
 def gate_statistic(z: Array, edges: Sequence[tuple[int, int, float]], weight: Array) -> float:
-    """The gain over the deviation of the rows' shares."""
+    """The gain divided by the deviation of the shares of the rows."""
     gain = math.fsum(weight[i] * sign * (z[i] - z[j]) ** 2 for i, j, sign in edges)
     h = edge_shares(z, edges, weight)
     deviation = math.sqrt(math.fsum((h - h.mean()) ** 2))
@@ -327,7 +325,7 @@ def gate_statistic(z: Array, edges: Sequence[tuple[int, int, float]], weight: Ar
 
 
 def truncations(kappa: int) -> list[int]:
-    """1 to 8 entries, then half as many again, and all of them."""
+    """The numbers of entries to try: 1 to 8, then each larger by a half, and the full size."""
     sizes = [size for size in (1, 2, 3, 4, 5, 6, 7, 8) if size < kappa]
     while sizes and sizes[-1] >= 8 and math.floor(1.5 * sizes[-1]) < kappa:
         sizes.append(math.floor(1.5 * sizes[-1]))
@@ -342,7 +340,7 @@ def trimmed(
     edges: Sequence[tuple[int, int, float]],
     weight: Array,
 ) -> tuple[float, list[int], Array]:
-    """Of the largest entries of xi, as many as give the largest statistic."""
+    """Trim xi to the number of largest entries with the largest statistic."""
     order = sorted(range(len(xi)), key=lambda c: (-abs(xi[c]), c))
     best: tuple[float, list[int], Array] | None = None
     for size in truncations(len(xi)):
@@ -355,58 +353,11 @@ def trimmed(
     return best
 
 
-# --- screening
-
-
-def screened_pairs(
-    X: Array, labels: Array, n_pairs: int, margin: float = SCREENING_MARGIN
-) -> list[tuple[float, Term]]:
-    """(score, pair), best first: pair by pair, from the moments of every class."""
-    p = X.shape[1]
-    classes = [labels == c for c in sorted(set(labels.tolist()))]
-    large = [rows for rows in classes if rows.sum() >= SCREENING_FEW]
-    classes = large if len(large) >= 2 else classes
-    threshold = math.sqrt(2 * math.log(p * (p + 1))) + margin
-    if len(classes) > 2:  # as rare under chi2 as a normal beyond the threshold
-        threshold = math.sqrt(stats.chi2.isf(2 * stats.norm.sf(threshold), len(classes) - 1))
-    found = []
-    for a, b in combinations_with_replacement(range(p), 2):
-        products = []
-        for rows in classes:
-            x, y = X[rows, a], X[rows, b]
-            products.append((x - x.mean()) * (y - y.mean()))
-        score = t_score(*products) if len(products) == 2 else chi_score(products)
-        if score > threshold:
-            found.append((score, (a, b)))
-    return sorted(found, key=lambda pair: (-pair[0], pair[1]))[:n_pairs]
-
-
-def t_score(a: Array, b: Array) -> float:
-    """The studentised difference of the means of two samples."""
-    variance = a.var(ddof=1) / len(a) + b.var(ddof=1) / len(b)
-    return float(abs(a.mean() - b.mean()) / math.sqrt(variance)) if variance > 1e-20 else 0.0
-
-
-def chi_score(samples: list[Array]) -> float:
-    """The root of the weighted squares of the means about their mean."""
-    degrees = [len(s) - 1 for s in samples]
-    common = math.fsum(d * s.var(ddof=1) for d, s in zip(degrees, samples)) / sum(degrees)
-    weights = []
-    for d, s in zip(degrees, samples):
-        drawn = (d * s.var(ddof=1) + SCREENING_PRIOR * common) / (d + SCREENING_PRIOR)
-        weights.append(len(s) / drawn if drawn > 0 else 0.0)
-    if sum(weights) == 0:
-        return 0.0
-    means = [float(s.mean()) for s in samples]
-    centre = math.fsum(w * m for w, m in zip(weights, means)) / sum(weights)
-    return math.sqrt(math.fsum(w * (m - centre) ** 2 for w, m in zip(weights, means)))
-
-
 # --- complexity
 
 
 def eigenvalues(S: Array) -> Array:
-    """Eigenvalues of a symmetric matrix by Jacobi rotations, in the matrix's own precision."""
+    """Eigenvalues of a symmetric matrix by Jacobi rotations, in the precision of the matrix."""
     S = S.copy()
     for _ in range(30):
         off = S - np.diag(np.diag(S))
@@ -419,7 +370,7 @@ def eigenvalues(S: Array) -> Array:
 
 
 def _rotate(S: Array, a: int, b: int) -> None:
-    """One Jacobi rotation: afterwards ``S[a, b]`` is zero."""
+    """One Jacobi rotation, which sets ``S[a, b]`` to zero."""
     if abs(S[a, b]) <= np.finfo(S.dtype).eps ** 2 * (abs(S[a, a]) + abs(S[b, b])):
         S[a, b] = S[b, a] = 0
         return
@@ -445,10 +396,10 @@ def trace_of_root(W: Array) -> float:
 
 @dataclass
 class Attempt:
-    """One attempted step, with all it looked at."""
+    """One attempted step, with all intermediate results."""
 
     panel: list[int]
-    u: Array  # of all rows: exp(-m_i) times the sample weight
+    u: Array  # all rows: exp(-m_i) times the sample weight
     A: Array  # on the panel, over the bag
     support: list[int]  # candidate numbers
     xi: Array
@@ -466,7 +417,7 @@ class Accepted:
     support: list[int]
     xi: Array
     w: float
-    W: Array  # extended precision, over the candidates of its time
+    W: Array  # in extended precision, over the candidates before the step
     margins: Array
     loss: float
     refreshed: bool
@@ -476,7 +427,7 @@ class Accepted:
 
 @dataclass
 class LiteralFit:
-    """Everything of a fit; terms are in numbers of the kept columns."""
+    """The results of a fit. Terms are tuples of numbers of the kept columns."""
 
     kept: list[int]
     features: FeatureMap
@@ -491,12 +442,12 @@ class LiteralFit:
         return self.steps[m - 1].W if m else self.start
 
     def original(self, number: int) -> Term:
-        """A candidate in the columns of the whole table."""
+        """A candidate as column numbers of the whole table."""
         return tuple(self.kept[j] for j in self.features.terms[number])
 
 
 def learn(X: Array, labels: Array, sample_weight: Array, options: Any) -> LiteralFit:
-    """Scale, start, screen, boost, stop, prune."""
+    """The whole method: scale, start, screen, boost, stop, prune."""
     center, scale, kept = standardized(X, options.standardize)
     if hasattr(options.init, "components"):
         used = sorted({j for term in options.init.columns for j in term})
@@ -531,9 +482,9 @@ def start_metric(features: FeatureMap, kept: list[int], init: Any) -> tuple[Arra
 
 
 def _start_from_terms(features: FeatureMap, kept: list[int], init: Any) -> tuple[Array, list[int]]:
-    """A given metric: its terms become candidates, its products with their own constants.
+    """A start metric. Its terms become candidates, and its products keep their constants.
 
-    A column stays as it is; a scale the metric gives it on top goes into W.
+    Columns are not scaled again. The scale of a column in the metric is folded into W.
     """
     numbers: list[int] = []
     factor = init.components.astype(np.longdouble)
@@ -551,7 +502,7 @@ def _start_from_terms(features: FeatureMap, kept: list[int], init: Any) -> tuple
 
 
 def _padded(W: Array, size: int) -> Array:
-    """``I_m' W I_m``: zeros for the candidates added since."""
+    """``I_m' W I_m``: W with zeros for the candidates that were added later."""
     grown = np.zeros((size, size), dtype=W.dtype)
     grown[: len(W), : len(W)] = W
     return grown
@@ -565,7 +516,7 @@ def boost(
     options: Any,
     max_degree: int,
 ) -> None:
-    """Algorithm 1, step 2, letter by letter."""
+    """Algorithm 1, step 2. The comments are the letters of the paper."""
     draws = Draws(options.seed, len(labels), options.subsample, options.max_features)
     features, W, selected = fit.features, fit.start, list(start_terms)
     parts = current_parts(features, W, labels, options)
@@ -604,7 +555,7 @@ def boost(
 
 
 def current_parts(features: FeatureMap, W: Array, labels: Array, options: Any) -> Parts:
-    """The neighbours under W, Euclidean in the columns where W is zero, as parts of margins."""
+    """The neighbours under W (Euclidean if W is zero), as parts of margins."""
     d = squared_distances(features.X)
     if W.any():
         d = squared_distances(features.phi()[:, : len(W)], W.astype(float))
@@ -649,7 +600,7 @@ def nonzeros(n_nonzero: int | float, panel: int) -> int:
 
 
 def stop(fit: LiteralFit, penalty: float) -> int:
-    """Step 3: the m that minimises loss + penalty * C_m over equally refreshed states."""
+    """Step 3: the m that minimises loss + penalty * C_m over states with the same refreshes."""
     if penalty == 0:
         return len(fit.steps)
     numbers = [m for m, step in enumerate(fit.steps, 1) if step.refreshed]
@@ -663,7 +614,7 @@ def stop(fit: LiteralFit, penalty: float) -> int:
 def final_metric(
     fit: LiteralFit, start_terms: list[int], prune: int | str | None, labels: Array
 ) -> dict[tuple[Term, Term], float]:
-    """The chosen W, pruned, by pairs of terms in the original columns; zeros left out."""
+    """The nonzero entries of the chosen and pruned W, by pairs of terms in the original columns."""
     W = fit.metric(fit.best)
     if not W.any():
         return {((j,), (j,)): 1.0 for j in fit.kept}
@@ -682,7 +633,7 @@ def final_metric(
 
 
 def _harms(fit: LiteralFit, used: list[int], kept: list[int], W: Array, labels: Array) -> bool:
-    """Whether W on the kept terms classifies the training rows clearly worse than all of W."""
+    """Whether W on the kept terms has a clearly larger leave-one-out error than the whole W."""
     before, after = (
         squared_distances(fit.features.phi()[:, t], W[np.ix_(t, t)].astype(float))
         for t in (used, kept)
@@ -691,7 +642,7 @@ def _harms(fit: LiteralFit, used: list[int], kept: list[int], W: Array, labels: 
 
 
 def harm(before: Array, after: Array, labels: Array) -> float:
-    """The rise of the leave-one-out error, each at its best k, in standard errors."""
+    """The increase of the leave-one-out error in standard errors. Each error is at its best k."""
     rise = leave_one_out_errors(after, labels) - leave_one_out_errors(before, labels)
     if not rise.any():
         return 0.0
@@ -700,9 +651,10 @@ def harm(before: Array, after: Array, labels: Array) -> float:
 
 
 def leave_one_out_errors(d: Array, labels: Array) -> Array:
-    """1 for the rows that the margin misclassifies, at the k of 3, 5, 10, 20 with the fewest.
+    """The leave-one-out error of each row: 1 if the margin misclassifies the row.
 
-    Where t classes are equally near, the own among them, 1 - 1/t.
+    The number of neighbours is the k in 3, 5, 10, 20 with the fewest errors. If the own class is
+    tied with other classes (t classes in total), the error is 1 - 1/t.
     """
     errors = []
     for k in (3, 5, 10, 20):
@@ -721,7 +673,7 @@ def leave_one_out_errors(d: Array, labels: Array) -> Array:
 def _staying(
     fit: LiteralFit, start_terms: list[int], prune: int | str, W: Array, terms: dict[int, set[int]]
 ) -> set[int]:
-    """The columns that pruning leaves."""
+    """The columns that remain after pruning."""
     every = {j for columns in terms.values() for j in columns}
     if prune == "auto":
         uses = [

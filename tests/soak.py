@@ -125,7 +125,7 @@ def _command_on(file: dict[str, Any]) -> tuple[int | str, str | None]:
     clean = run.returncode in (0, 1, 2) and "Traceback" not in run.stderr
     lines = [line for line in run.stderr.splitlines() if not line.startswith("warning")]
     one = run.returncode != 1 or sum("error" in line for line in lines) == 1
-    if clean and one and "fault of metricboost" not in run.stderr:
+    if clean and one and "bug in metricboost" not in run.stderr:
         return run.returncode, None
     return run.returncode, f"exit {run.returncode}, {run.stderr[-300:]!r}"
 

@@ -30,12 +30,12 @@ def test_the_command(tmp_path_factory: pytest.TempPathFactory, file: dict[str, A
     pytest.importorskip("typer")
     from typer.testing import CliRunner
 
-    from metricboost.cli._app import app
+    from metricboost.cli.app import app
 
     folder = tmp_path_factory.mktemp("file")
     with bad_tables.within(bad_tables.LIMIT):
         result = CliRunner().invoke(app, bad_tables.arguments(file, folder))
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     assert result.exit_code in (0, 1, 2)
-    assert "fault of metricboost" not in result.stderr
+    assert "bug in metricboost" not in result.stderr
     assert "Traceback" not in result.output

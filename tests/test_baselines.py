@@ -1,4 +1,4 @@
-"""The paper's rivals: optimal by an independent solver, metrics, and at home in scikit-learn."""
+"""Tests of the baselines: optima against an independent solver, metrics, scikit-learn checks."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def problem(seed, n=40, p=6, n_classes=2):
 
 
 def pairs(X, y):
-    """Differences of similar pairs, and of dissimilar ones."""
+    """Differences of all pairs of the same class, and of different classes."""
     i, j = np.triu_indices(len(X), 1)
     delta, similar = X[i] - X[j], y[i] == y[j]
     return delta[similar], delta[~similar]
 
 
 def neighbours(X, y, i, k, same):
-    """The k nearest rows of the own class or of the others, the plain way."""
+    """The k nearest rows of the own class or of the other classes, by sorting."""
     rows = np.flatnonzero((y == y[i]) == same)
     rows = rows[rows != i]
     return rows[np.argsort(((X[rows] - X[i]) ** 2).sum(axis=1), kind="stable")][:k]
@@ -61,7 +61,7 @@ def outer(differences):
 
 
 class Convex:
-    """A problem over positive semi-definite W for Clarabel."""
+    """A convex problem over positive semi-definite W, solved by Clarabel."""
 
     def __init__(self, p):
         self.cp = pytest.importorskip("cvxpy")
@@ -77,7 +77,7 @@ class Convex:
 
 
 def triplets(X, y):
-    """Differences to the nearest row of the own class, and of the others."""
+    """Differences to the nearest row of the own class, and of the other classes."""
     near = [neighbours(X, y, i, 1, True)[0] for i in range(len(X))]
     far = [neighbours(X, y, i, 1, False)[0] for i in range(len(X))]
     return X - X[near], X - X[far]
@@ -93,7 +93,7 @@ def test_pgdm_is_optimal(seed, diagonal):
     X, y = problem(seed, n_classes=2 + seed % 2)
     similar, dissimilar = pairs(X, y)
     scatter = similar.T @ similar
-    # The largest sum of distances where the scatter is 1000: a scale that the solver likes.
+    # Maximise the sum of distances subject to scatter 1000, a scale that suits the solver.
     if diagonal:
         weights = cp.Variable(X.shape[1], nonneg=True)
         squared, total = (dissimilar**2) @ weights, np.diag(scatter) @ weights
@@ -194,7 +194,7 @@ def quadratic(differences, W):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_smllp_meets_its_subgradient_conditions(seed):
-    """0 is in the subdifferential: some weight in [0, 1] for each comparison that is just met."""
+    """0 is in the subdifferential, with a weight in [0, 1] for each comparison at the margin."""
     X, y = problem(seed, n_classes=2 + seed % 2)
     model = SMLlp(0.5, tol=1e-8, max_iter=50000).fit(X, y)
     L, mu = model.components_, model.mu_
@@ -208,7 +208,7 @@ def test_smllp_meets_its_subgradient_conditions(seed):
     met = np.abs(gap) < 1e-4
     fixed = slopes[gap >= 1e-4].sum(axis=0) + mu * np.sign(L).ravel()
     zero = (L == 0).ravel()
-    # Free: the weights of the comparisons just met, and the signs of the zeros of L.
+    # Unknowns: the weights of the comparisons at the margin, and the signs of the zeros of L.
     matrix = np.hstack([slopes[met].T, mu * np.eye(L.size)[:, zero]])
     low = np.concatenate([np.zeros(met.sum()), -np.ones(zero.sum())])
     found = lsq_linear(matrix, -fixed, (low, np.ones(len(low))), tol=1e-12)
@@ -221,7 +221,7 @@ def test_boostmetric_goes_down_and_knows_when_to_stop():
     assert (np.diff(losses) < 0).all()
     model = BoostMetric(penalty=0.2, max_iter=2000).fit(X, y)
     assert model.converged_
-    # No direction gains more than its penalty: the stopping rule, from triplets written out.
+    # The stopping rule, computed from all triplets: no direction gains more than its penalty.
     W, gains, total = model.matrix(), np.zeros((6, 6)), 0.0
     for i in range(len(X)):
         for j in neighbours(X, y, i, 3, True):
@@ -255,7 +255,7 @@ def test_the_smoothed_hinge():
 
 @pytest.mark.parametrize("n_pairs", [30, 600])
 def test_gradients_of_the_hinge_loss(n_pairs):
-    """Few pairs and many: distances by differences and by products."""
+    """Gradients are right for few pairs (by differences) and many pairs (by products)."""
     random = np.random.default_rng(0)
     X, targets = random.normal(size=(40, 5)), random.integers(0, 40, size=(40, 2))
     comparisons = Comparisons(targets, *random.integers(0, 40, size=(2, n_pairs)))
@@ -271,7 +271,7 @@ def test_gradients_of_the_hinge_loss(n_pairs):
 
 
 def test_impostors_that_come_later_are_found():
-    """The active set: the objective is that of all triplets, not of those looked at."""
+    """The objective is that of all triplets, including impostors found in later rounds."""
     X, y = load_wine(return_X_y=True)
     X = scale(X)
     model = LMNN(tol=1e-4).fit(X, y)
@@ -287,7 +287,7 @@ def test_impostors_that_come_later_are_found():
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_low_rank_goes_down(seed):
-    """Pairs that were looked at and left alone come back: rounds must not go in circles."""
+    """Rounds do not cycle: pairs of earlier rounds are kept."""
     X, y = problem(seed, n=60)
     rough = LMNN(n_components=2, tol=0.1).fit(X, y)
     fine = LMNN(n_components=2, tol=1e-4, max_iter=5000).fit(X, y)
@@ -340,7 +340,7 @@ def test_rank_falls_with_the_penalty_of_smlsm():
     assert_array_equal(ranks, [len(model.components_) for model in models])
     assert (np.diff(ranks) <= 0).all()
     assert ranks[0] > ranks[-1] >= 1
-    assert (models[-1].components_ != 0).all()  # low rank, and all columns
+    assert (models[-1].components_ != 0).all()  # the rank is low, but all columns are used
 
 
 def test_columns_fall_with_the_penalty_of_smlsm_without_rotation():
@@ -436,7 +436,8 @@ OWN = [model for model in MODELS if not isinstance(model, ComponentsMetric)]
 
 @pytest.mark.parametrize("model", OWN, ids=str)
 def test_the_order_of_the_rows_does_not_matter(model):
-    X, y = load_wine(return_X_y=True)  # no two rows are alike: ties are broken by the order
+    # No two rows of wine are equal. Ties would be broken by the order of the rows.
+    X, y = load_wine(return_X_y=True)
     X = scale(X)
     W = clone(model).fit(X, y).matrix()
     order = np.random.default_rng(0).permutation(len(X))
@@ -456,7 +457,7 @@ def test_they_can_be_exchanged():
 
 
 def test_they_help_nearest_neighbours():
-    """Wine with ten columns of noise: 3-NN errs in 15% of the rows, the metrics in 3 to 10%."""
+    """Wine with ten noise columns: the 3-NN error is 15%, and 3 to 10% with the metrics."""
     X, y = load_wine(return_X_y=True)
     X = np.hstack([scale(X), 2 * np.random.default_rng(0).normal(size=(len(X), 10))])
     plain = cross_val_score(KNeighborsClassifier(3), X, y).mean()
@@ -516,7 +517,7 @@ def test_a_class_of_two_rows():
 
 def test_a_penalty_that_leaves_nothing_says_so():
     X, y = problem(0)
-    with pytest.warns(UserWarning, match="found no metric, all distances are zero"):
+    with pytest.warns(UserWarning, match="learned the zero metric: all distances are zero"):
         model = SMLlp(1.01, form="dominant").fit(X, y)
     assert model.transform(X).shape == (40, 0)
     assert_array_equal(model.pair_distance(X, X[::-1]), np.zeros(40))
@@ -524,7 +525,7 @@ def test_a_penalty_that_leaves_nothing_says_so():
 
 def test_zero_where_a_penalty_is_too_large_for_the_factor():
     X, y = problem(0)
-    with pytest.warns(UserWarning, match="found no metric"):
+    with pytest.warns(UserWarning, match="learned the zero metric"):
         model = SMLlp(3.0).fit(X, y)
     assert model.objective_ == len(X)
 
@@ -536,10 +537,10 @@ def opposite_twins():
 
 
 def test_nothing_to_gain():
-    """Every row has its twin in the other class: no metric is better than none."""
+    """Every row has an equal row in the other class, so the zero metric is optimal."""
     X, y = opposite_twins()
     for model in (SMLsm(), SMLsm(rotate=False), SMLlp(), SMLlp(form="dominant")):
-        with pytest.warns(UserWarning, match="found no metric"):
+        with pytest.warns(UserWarning, match="learned the zero metric"):
             assert model.fit(X, y).objective_ <= len(X)
     random = np.random.default_rng(21)
     binary = random.integers(0, 2, size=(60, 5)).astype(float)
@@ -577,7 +578,7 @@ def test_a_constant_table_is_refused(model):
 def test_pgdm_without_regularization_says_what_it_needs(diagonal, constraint):
     X, y = problem(0)
     X[:, 3] = 1.0
-    with pytest.raises(ValueError, match="set regularization above 0"):
+    with pytest.raises(ValueError, match="Set regularization above 0"):
         PGDM(diagonal, constraint, regularization=0).fit(X, y)
 
 
@@ -597,25 +598,26 @@ def test_too_few_iterations_are_said():
             assert not model.fit(scale(X), y).converged_
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        BoostMetric(max_iter=2).fit(scale(X), y)  # a choice, not a limit
+        # There is no warning, because max_iter is the chosen number of steps.
+        BoostMetric(max_iter=2).fit(scale(X), y)
 
 
 def test_options_that_exclude_each_other():
     X, y = problem(0)
-    with pytest.raises(ValueError, match='solver="matrix" has no n_components'):
+    with pytest.raises(ValueError, match='cannot be used with solver="matrix"'):
         LMNN(solver="matrix", n_components=2).fit(X, y)
-    with pytest.raises(ValueError, match='form="dominant" has no n_components'):
+    with pytest.raises(ValueError, match='cannot be used with form="dominant"'):
         SMLlp(form="dominant", n_components=2).fit(X, y)
 
 
 def test_the_adapter_says_what_it_cannot_take():
     X, y = problem(0)
-    with pytest.raises(TypeError, match="KNeighborsClassifier has no components_"):
+    with pytest.raises(TypeError, match="KNeighborsClassifier has no attribute components_"):
         ComponentsMetric(KNeighborsClassifier()).fit(X, y)
     scaled = make_pipeline(StandardScaler(), PCA(2))
-    with pytest.raises(TypeError, match="Pipeline has no components_"):
+    with pytest.raises(TypeError, match="Pipeline has no attribute components_"):
         ComponentsMetric(scaled).fit(X, y)
-    with pytest.raises(ValueError, match="PCA transforms rows by more than its components_"):
+    with pytest.raises(ValueError, match="transform of PCA does more than multiply by components_"):
         ComponentsMetric(PCA(2, whiten=True)).fit(X, y)
     pca = ComponentsMetric(PCA(2)).fit(X, y)
     assert_allclose(pca.components_, PCA(2).fit(X).components_)

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 import warnings
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,24 +22,44 @@ from sklearn.model_selection import GridSearchCV
 
 import metricboost
 from metricboost import SDist, SDistClassifier, SDistClassifierCV
-from metricboost.boosting import BoostingOptions, LearningOptions, learn
-from metricboost.checkpoints import Checkpoints, _files
+from metricboost.boosting.loop import BoostingOptions
 from metricboost.datasets import make_double_ring
 from metricboost.engines import get_engine
 from metricboost.errors import CheckpointError, FitInterrupted
-from metricboost.persistence import archive
+from metricboost.storage import archive
+from metricboost.training.checkpoints import Checkpoints, FitFile
+from metricboost.training.learn import learn
+from metricboost.training.options import LearningOptions
+from metricboost.training.run import Run
 
 ENGINES = ["numpy", "native", "torch"]
 SETTINGS = {"max_iter": 12, "n_averaged": 2, "refresh_every": 3, "random_state": 0}
 
 
 class Stop(Exception):
-    """In the place of a signal."""
+    """Raised where a test wants a fit to stop."""
 
 
-@pytest.fixture(autouse=True)
-def often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_files, "EVERY", 0.0)
+class OftenWriting(SDist):
+    """Writes its checkpoints after every attempt, not every few seconds."""
+
+    def _run(self) -> Run:
+        return replace(super()._run(), write_every=0.0)
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Ctrl-C raises ``KeyboardInterrupt`` even if the tests were started with Ctrl-C ignored.
+
+    A shell starts background jobs so, as in ``nohup make test &``.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+#: Does for a script what the fixture does for this process.
+INTERRUPTIBLE = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
 
 
 @pytest.fixture(scope="module")
@@ -47,8 +68,14 @@ def table() -> tuple[Any, Any]:
 
 
 def options(**changes: Any) -> LearningOptions:
-    boosting = BoostingOptions(14, 10, 4, 0.1, 0.5, None, 4, 0.0, 0)
-    return LearningOptions(replace(boosting, **changes), 2, "auto", None, 0.0, True, "zero")
+    boosting = BoostingOptions(
+        max_iter=14, n_neighbors=10, n_nonzero=4, learning_rate=0.1, subsample=0.5,
+        max_features=None, refresh_every=4, oob_gate=0.0, seed=0,
+    )  # fmt: skip
+    return LearningOptions(
+        boosting=replace(boosting, **changes), max_degree=2, screen_pairs="auto", prune=None,
+        complexity_penalty=0.0, standardize=True, init="zero",
+    )  # fmt: skip
 
 
 def same(found: Any, expected: Any) -> bool:
@@ -75,7 +102,7 @@ def test_cut_after_any_attempt(name: str, max_features: Any, table: Any, tmp_pat
     expected = learn(X, labels, weight, engine, settings)
     assert sum(step.refreshed for step in expected.path.steps) >= 2
     for cut in (1, 3, 4, 5, 11, 14):  # a step that refreshes is the fourth
-        kept = Checkpoints.of(tmp_path / str(cut), X)
+        kept = Checkpoints.of(tmp_path / str(cut), X, write_every=0.0)
 
         def stop(attempt: int, _: Any, cut: int = cut) -> None:
             if attempt == cut + 1:  # what this attempt did is not written
@@ -95,11 +122,14 @@ def test_cut_after_any_attempt(name: str, max_features: Any, table: Any, tmp_pat
 
 SCRIPT = """
 import sys
-import numpy as np
-from metricboost import SDistClassifier
-from metricboost.checkpoints import _files
+from dataclasses import replace
+import metricboost
 from metricboost.datasets import make_double_ring
-_files.EVERY = 0.0
+
+class SDistClassifier(metricboost.SDistClassifier):
+    def _run(self):
+        return replace(super()._run(), write_every=0.0)
+
 engine, directory, output = sys.argv[1:]
 X, y = make_double_ring(300, 30, random_state=0)[:2]
 model = SDistClassifier(
@@ -111,7 +141,7 @@ model.save(output)
 
 
 def killed_and_resumed(engine: str, seconds: float, folder: Path) -> tuple[bytes, bool]:
-    """The bytes of the model, and whether the first process had to die."""
+    """The bytes of the model, and whether the first process was killed before it ended."""
     script, output, kept = folder / "fit.py", folder / "model.mbz", folder / "kept"
     script.write_text(SCRIPT)
     command = [sys.executable, str(script), engine, str(kept), str(output)]
@@ -143,7 +173,7 @@ def test_killed_at_a_random_moment(engine: str, tmp_path: Path) -> None:
 
 
 def test_what_a_killed_fit_was_writing_is_removed(table: Any, tmp_path: Path) -> None:
-    """Once no process can be at it any more."""
+    """A half-written file is removed once it is too old to belong to a process that still runs."""
     old, new = (tmp_path / f".{name}.unfinished" for name in ("old", "new"))
     for path in (old, new):
         path.write_bytes(b"half")
@@ -195,7 +225,7 @@ def test_on_a_cluster(table: Any, tmp_path: Path) -> None:
         expected = OnCluster(client=client, **given).fit(dX, y)
         model = OnCluster(client=client, checkpoint=tmp_path, **given)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(_files.FitFile, "__call__", _write_and_stop)
+            patch.setattr(FitFile, "__call__", _write_and_stop)
             with pytest.raises(Stop):
                 model.fit(dX, y)
         assert same(model.fit(dX, y), expected)
@@ -211,7 +241,7 @@ def _write_and_stop(self: Any, attempt: int, path: Any) -> None:
 
 
 def one_file(directory: Path, table: Any) -> Path:
-    SDist(**{**SETTINGS, "n_averaged": 1}, checkpoint=directory).fit(*table)
+    OftenWriting(**{**SETTINGS, "n_averaged": 1}, checkpoint=directory).fit(*table)
     (file,) = directory.glob("*.checkpoint")
     return file
 
@@ -247,7 +277,7 @@ def test_a_damaged_file_costs_what_it_had(table: Any, tmp_path: Path) -> None:
     for content in (b"", b"nothing", file.read_bytes()[:-50]):
         file.write_bytes(content)
         with pytest.warns(UserWarning, match="begins anew"):
-            found = SDist(**{**SETTINGS, "n_averaged": 1}, checkpoint=tmp_path).fit(*table)
+            found = OftenWriting(**{**SETTINGS, "n_averaged": 1}, checkpoint=tmp_path).fit(*table)
         assert same(found, expected)
 
 
@@ -262,14 +292,14 @@ def test_no_place_to_write_costs_the_checkpoint_alone(
     for _ in range(2):
         with warnings.catch_warnings(record=True) as heard:
             warnings.simplefilter("always")
-            model = SDist(**SETTINGS, checkpoint=f"{tmp_path}/{where}", n_jobs=n_jobs)
+            model = OftenWriting(**SETTINGS, checkpoint=f"{tmp_path}/{where}", n_jobs=n_jobs)
             assert same(model.fit(*table), expected)
         assert [str(w.message)[:27] for w in heard] == ["No checkpoint can be writte"]
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_full_disk_costs_the_checkpoint_alone(n_jobs: int, table: Any, tmp_path: Path) -> None:
-    """A real one, of one page."""
+    """The disk is a file system with room for one page."""
     mount = ["mount", "-t", "tmpfs", "-o", "size=4k", "tmpfs", str(tmp_path)]
     if not shutil.which("mount") or subprocess.run(mount, capture_output=True).returncode:
         pytest.skip("needs the right to mount")
@@ -277,7 +307,7 @@ def test_a_full_disk_costs_the_checkpoint_alone(n_jobs: int, table: Any, tmp_pat
         with pytest.warns(
             UserWarning, match="No checkpoint can be written.*No space left"
         ) as heard:
-            found = SDist(**SETTINGS, checkpoint=tmp_path, n_jobs=n_jobs).fit(*table)
+            found = OftenWriting(**SETTINGS, checkpoint=tmp_path, n_jobs=n_jobs).fit(*table)
         assert len(heard) == 1
         assert not list(tmp_path.glob(".*unfinished"))
     finally:
@@ -288,11 +318,12 @@ def test_a_full_disk_costs_the_checkpoint_alone(n_jobs: int, table: Any, tmp_pat
 # --- Ctrl-C
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_stops_after_the_step(table: Any, tmp_path: Path) -> None:
-    """With what was learned written; in this process."""
+    """A fit in this process ends after its step, with everything written."""
     X, y = table
     expected = SDist(**SETTINGS).fit(X, y)
-    write, wrote = _files.FitFile.write, []
+    write, wrote = FitFile.write, []
 
     def press(self: Any, path: Any) -> None:
         write(self, path)
@@ -302,19 +333,40 @@ def test_ctrl_c_stops_after_the_step(table: Any, tmp_path: Path) -> None:
 
     before = signal.getsignal(signal.SIGINT)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_files.FitFile, "write", press)
+        patch.setattr(FitFile, "write", press)
         with pytest.raises(FitInterrupted, match=r"Stopped after attempt 6\. .*fit again"):
-            SDist(**SETTINGS, checkpoint=tmp_path).fit(X, y)
+            OftenWriting(**SETTINGS, checkpoint=tmp_path).fit(X, y)
     assert signal.getsignal(signal.SIGINT) is before
     assert same(SDist(**SETTINGS, checkpoint=tmp_path).fit(X, y), expected)
 
 
-IN_PROCESSES = """
+def test_ctrl_c_that_is_ignored_stays_ignored(table: Any, tmp_path: Path) -> None:
+    """A fit in the background, where Ctrl-C is ignored, is not stopped by it."""
+    X, y = table
+    write = FitFile.write
+
+    def press(self: Any, path: Any) -> None:
+        write(self, path)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(FitFile, "write", press)
+            found = OftenWriting(**SETTINGS, checkpoint=tmp_path).fit(X, y)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert same(found, SDist(**SETTINGS).fit(X, y))
+
+
+IN_PROCESSES = f"""
 import sys
 from metricboost import SDist
 from metricboost.datasets import make_double_ring
 from metricboost.errors import FitInterrupted
 if __name__ == "__main__":
+    {INTERRUPTIBLE}
     X, y = make_double_ring(600, 60, random_state=0)[:2]
     model = SDist(max_iter=2000, n_averaged=2, oob_gate=None, random_state=0, n_jobs=2,
                   checkpoint=sys.argv[1])
@@ -330,12 +382,12 @@ if __name__ == "__main__":
 @pytest.mark.parametrize(
     ("of_the_group", "after"),
     [
-        (True, 0.3),  # as a terminal does, while the workers start
-        (False, 1.5),  # kill -INT: only the process that was started
+        (True, 0.3),  # a terminal interrupts all processes; here while the workers start
+        (False, 1.5),  # kill -INT interrupts only the process that was started
     ],
 )
 def test_ctrl_c_with_worker_processes(of_the_group: bool, after: float, tmp_path: Path) -> None:
-    """All end after their step, and nothing but one line is said."""
+    """All processes end after their step, and one line is the only output."""
     script, kept = tmp_path / "fit.py", tmp_path / "kept"
     script.write_text(IN_PROCESSES)
     command = [sys.executable, str(script), str(kept)]
@@ -360,7 +412,7 @@ def test_a_seed_is_needed(table: Any, tmp_path: Path) -> None:
 
 
 def test_attempts_without_a_step_are_kept(table: Any, tmp_path: Path) -> None:
-    """A gate that nothing passes: the attempts are not made again."""
+    """Attempts that the gate has rejected are not made again."""
     X, y = table
     labels, weight, kept = (y == y.max()).astype(np.intp), np.ones(len(y)), []
     settings, engine = options(oob_gate=1e9, max_iter=9), get_engine("numpy")
@@ -369,13 +421,13 @@ def test_attempts_without_a_step_are_kept(table: Any, tmp_path: Path) -> None:
         kept.append(attempt)
 
     for _ in range(2):
-        where = Checkpoints.of(tmp_path, X)
+        where = Checkpoints.of(tmp_path, X, write_every=0.0)
         learn(X, labels, weight, engine, settings, watch, checkpoints=where)
     assert kept == list(range(1, 10))
 
 
 def test_a_large_start_is_not_written(table: Any, tmp_path: Path) -> None:
-    """It follows from the parameters: one number for every pair of columns."""
+    """The start has a number for every pair of columns, and follows from the parameters."""
     X = np.random.default_rng(0).normal(size=(40, 400))
     model = SDist(init="identity", n_averaged=1, max_iter=3, random_state=0, checkpoint=tmp_path)
     expected = SDist(**{**model.get_params(), "checkpoint": None}).fit(X, np.arange(40) % 2)
@@ -394,13 +446,16 @@ def csv(tmp_path: Path) -> Path:
 
 
 def command(csv: Path, *more: str, kept: str = "kept") -> list[str]:
-    program = [sys.executable, "-c", "from metricboost.cli import main; main()"]
+    program = [sys.executable, "-c", f"{INTERRUPTIBLE}; from metricboost.cli import main; main()"]
     where = str(csv.parent / kept)
     return [*program, "fit", str(csv), "--target", "y", *more, "--checkpoint", where]
 
 
 def test_the_command(csv: Path) -> None:
-    """Ctrl-C: one line and 130; then it goes on. Another seed is refused."""
+    """After Ctrl-C it prints one line and exits with 130. The next run goes on from there.
+
+    Another seed is refused.
+    """
     pytest.importorskip("typer")
     folder = csv.parent
     first = subprocess.Popen(
@@ -414,7 +469,7 @@ def test_the_command(csv: Path) -> None:
     assert said.startswith("Stopped ")  # after a step, or between two fits
     assert said.count("\n") == 1
     subprocess.run(command(csv, "-o", str(folder / "a.mbz")), check=True, capture_output=True)
-    # Without one: what cannot be written costs the checkpoint alone.
+    # A directory that cannot be written costs the checkpoint, but not the model.
     unusable = command(csv, "-o", str(folder / "b.mbz"), kept="data.csv")
     done = subprocess.run(unusable, capture_output=True, text=True)
     assert done.returncode == 0

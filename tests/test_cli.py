@@ -16,8 +16,8 @@ pytest.importorskip("typer")
 
 from typer.testing import CliRunner  # noqa: E402
 
-from metricboost import SDistClassifier, load  # noqa: E402
-from metricboost.cli._app import app  # noqa: E402
+from metricboost import SDistClassifier, load, save  # noqa: E402
+from metricboost.cli.app import app  # noqa: E402
 from metricboost.datasets import make_xor  # noqa: E402
 
 
@@ -54,7 +54,8 @@ def test_fit_says_what_it_found(folder):
     assert "interaction" in said
     assert "errors out of fold" in said
     assert "plain nearest neighbours" in said
-    assert "id looks like an identifier" in " ".join(said.split())
+    assert "Column 'id' looks like an identifier" in " ".join(said.split())
+    assert "Use --keep id" in " ".join(said.split())
     assert load(folder / "model.mbz").target_ == "outcome"
 
 
@@ -146,12 +147,12 @@ def test_texts_among_numbers(folder, tmp_path, rows):
     table.assign(g3=np.where(table.index < 50, table["g3"], "broken")).to_csv(data, index=False)
     said = run("predict", model, data, "-o", out, "--rows", rows).stderr
     assert said.count("warning") == 1
-    assert "g3 has 50 texts such as 'broken' among its numbers" in " ".join(said.split())
+    assert "Column 'g3' has 50 texts such as 'broken' among its numbers" in " ".join(said.split())
     assert run("explain", model, "--data", data).stderr == said
     table.assign(g3="broken").to_csv(data, index=False)
     out.unlink()
     refused = run("predict", model, data, "-o", out, "--rows", rows, code=1).stderr
-    assert "'g3' was numbers in training and holds none here" in refused
+    assert "Column 'g3' held numbers in training, but here it holds only texts" in refused
     assert run("explain", model, "--data", data, code=1).stderr == refused
     assert not out.exists()
 
@@ -203,7 +204,7 @@ def test_memory_of_predictions_does_not_grow_with_the_file(folder, tmp_path):
 
 def test_explain(folder):
     said = run("explain", folder / "model.mbz").output
-    assert "Where the weight of the metric lies" in said
+    assert "Weight of the metric by kind of term" in said
     content = json.loads(run("explain", folder / "model.mbz", "--json").stdout)
     assert abs(sum(term["share"] for term in content["terms"]) - 1) < 1e-9
     arguments = "explain", folder / "model.mbz", "--data", folder / "test.csv", "--row", 3
@@ -238,7 +239,7 @@ def test_report_on_classes_the_model_does_not_know(folder, tmp_path, kept, score
     out = tmp_path / "report.html"
     said = run("report", folder / "model.mbz", "--data", tmp_path / "odd.csv", "-o", out).stderr
     assert said.count("warning") == 1
-    assert "such as 'zzz': their rows are not scored" in " ".join(said.split())
+    assert "such as 'zzz'. Rows of these classes are not scored" in " ".join(said.split())
     assert ("Brier score" in out.read_text()) == scored
 
 
@@ -255,19 +256,19 @@ def test_bench(folder):
         (["fit", "nothing.csv", "-t", "y"], 2, "no file"),
         (["fit", "train.csv", "-t", "outcom"], 2, "Did you mean 'outcome'"),
         (["fit", "train.csv", "-t", "outcome", "--drop", "cty"], 2, "Did you mean 'city'"),
-        (["fit", "train.csv", "-t", "outcome", "-o", "no/where/m.mbz"], 2, "no folder"),
+        (["fit", "train.csv", "-t", "outcome", "-o", "no/where/m.mbz"], 2, "there is no folder"),
         (["fit", "train.csv", "-t", "g0"], 1, "offers no regression"),
         (["fit", "train.csv"], 2, "--target"),
         (["fit", "train.csv", "-t", "outcome", "--seed", "-1"], 2, "seed"),
-        (["fit", "model.mbz", "-t", "y", "-o", "new.mbz"], 1, "ending that is not known"),
+        (["fit", "model.mbz", "-t", "y", "-o", "new.mbz"], 1, "unknown ending"),
         (["fit", "train.csv", "-t", "outcome", "-o", "train.csv"], 2, "would be overwritten"),
         (["predict", "model.mbz", "test.csv", "-o", "test.csv"], 2, "would be overwritten"),
         (["predict", "model.mbz", "test.csv", "-o", "/dev/null"], 2, "is not a file"),
-        (["predict", "model.mbz", "clash.csv", "--copy", "prediction"], 2, "column of that name"),
+        (["predict", "model.mbz", "clash.csv", "--copy", "prediction"], 2, "column of this name"),
         (["predict", "model.mbz", "empty.csv"], 1, "has no rows"),
         (["fit", "."], 2, "--target"),
-        (["predict", "train.csv", "test.csv"], 1, "no model file"),
-        (["predict", "metric.mbz", "test.csv"], 1, "saved in Python"),
+        (["predict", "train.csv", "test.csv"], 1, "is not a model file"),
+        (["predict", "metric.mbz", "test.csv"], 1, "was saved in Python"),
         (["predict", "model.mbz", "other.csv"], 1, "lacks columns"),
         (["predict", "model.mbz", "test.csv", "--copy", "Id"], 2, "Did you mean 'id'"),
         (["predict", "model.mbz", "test.csv", "--json"], 2, "--output"),
@@ -280,8 +281,8 @@ def test_bench(folder):
         (["tune", "train.csv", "-t", "g0"], 1, "offers no regression"),
         (["fit", "train.csv", "-t", "outcome", "--drop", "outcome"], 2, "cannot be dropped"),
         (["bench", "train.csv", "-t", "outcome", "--drop", "outcome"], 2, "cannot be dropped"),
-        (["predict", "nothing.mbz", "test.csv", "-o", "z.xlsx"], 2, "not written with"),
-        (["predict", "nothing.mbz", "test.csv", "-o", "z.csv.gz"], 2, "not written with"),
+        (["predict", "nothing.mbz", "test.csv", "-o", "z.xlsx"], 2, "are not written"),
+        (["predict", "nothing.mbz", "test.csv", "-o", "z.csv.gz"], 2, "are not written"),
         (["tune", "train.csv", "-t", "outcome", "--jobs", "0"], 2, "--jobs 0"),
         (["fit", "dates.csv", "-t", "outcome"], 1, "holds dates"),
         (["bench", "train.csv"], 2, "--target"),
@@ -292,7 +293,7 @@ def test_mistakes(folder, monkeypatch, arguments, code, message):
     monkeypatch.chdir(folder)
     if not (folder / "other.csv").exists():
         X, y = make_xor(n_samples=60, n_features=3, informative=2, random_state=0)
-        SDistClassifier(random_state=0, max_iter=5).fit(X, y).metric_.save("metric.mbz")
+        save(SDistClassifier(random_state=0, max_iter=5).fit(X, y).metric_, "metric.mbz")
         load("model.mbz").save("no_rows.mbz", rows=False)
         (folder / "other.csv").write_text("a,b\n1,2\n")
         (folder / "empty.csv").write_text((folder / "test.csv").read_text().split("\n")[0] + "\n")

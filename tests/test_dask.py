@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import psutil
 import pytest
 from scipy import sparse
 from sklearn.base import clone
@@ -28,8 +29,6 @@ dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 from metricboost.dask import SDist, SDistClassifier, SDistClassifierCV  # noqa: E402
-from metricboost.dask import _estimators as dask_estimators  # noqa: E402
-from metricboost.sources import cluster  # noqa: E402
 
 Array = npt.NDArray[Any]
 #: Samples of a table of some thousand rows, and fits that take a fraction of a second.
@@ -216,16 +215,20 @@ def test_what_cannot_be_done_is_said(client: Any, monkeypatch: pytest.MonkeyPatc
         SDist(client=client).fit(dX.astype(complex), dy)
     with pytest.raises(ValueError, match="dimension"):
         SDist(client=client).fit(dX[:, 0], dy)
-    with pytest.raises(TypeError, match=r"pass a distributed\.Client"):
+    with pytest.raises(TypeError, match=r"'client' parameter of SDist must be .*Got 'tcp://"):
         SDist(client="tcp://somewhere").fit(dX, dy)
     with pytest.raises(RuntimeError, match="Partition 0 of 2 could not be computed: OSError"):
         SDist(client=client).fit(dX.map_blocks(broken, dtype=float), dy)
+    many = da.zeros((210_000, 1), chunks=(210_000, 1))
+    with pytest.raises(ValueError, match="100000 or more different labels"):
+        SDist(client=client).fit(many, da.arange(210_000, chunks=210_000) // 2)
     with pytest.raises(ValueError, match="max_rows=20 is too small for 2 classes"):
         SDist(client=client, max_rows=20).fit(dX, dy)
     for lazy in (dask.delayed(X), client.scatter(X)):
         with pytest.raises(TypeError, match=rf"not {type(lazy).__name__}: .*array\.from_delayed"):
             SDist(client=client).fit(lazy, y)
-    monkeypatch.setattr(cluster, "SHARE_OF_MEMORY", 0.0)
+    memory = psutil.virtual_memory()._replace(available=0)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: memory)
     with pytest.raises(ValueError, match=r"60 rows of 4 columns take 0\.0 GB.*set max_rows"):
         SDist(client=client, max_rows=None).fit(dX, dy)
 
@@ -324,18 +327,57 @@ def test_sparse_blocks(client: Any) -> None:
     assert_same_metric(model.metric_, metricboost.SDistClassifier(**SAMPLED).fit(X, y).metric_)
 
 
-def test_predictions_have_the_threads_of_the_worker(
-    client: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Not those of the machine, of which each worker has a part."""
+def threads_of(model: Any) -> int:
+    """The threads with which a model predicts here."""
+    return int(model._engine().threads)
+
+
+@pytest.mark.parametrize("search", [False, True])
+def test_predictions_have_the_threads_of_the_worker(client: Any, search: bool) -> None:
+    """A worker of the cluster has one thread, and each worker has a part of the machine."""
     X, y = make_xor(120, 6, informative=2, random_state=0)
     model = SDistClassifier(client=client, n_jobs=7, **SMALL)
+    if search:
+        grid = {"max_degree": [2]}
+        model = SDistClassifierCV(model, grid, cv=2, random_state=0, client=client)
     model.fit(da.from_array(X, chunks=(40, 6)), y)
-    monkeypatch.setattr(dask_estimators, "worker_threads", lambda: 3)
-    here = dask_estimators._as_here(model.to_local())
-    assert (here._engine().threads, here._readout._engine.threads) == (3, 3)
-    assert model.to_local()._readout._engine.threads == 7
-    assert np.array_equal(here.predict(X), model.predict(X))
+    assert threads_of(model) == 7
+    assert client.submit(threads_of, model).result() == 1
+
+
+def test_a_search_moves_between_cluster_and_memory(client: Any, tmp_path: Any) -> None:
+    """Its estimators take Dask collections; without the cluster nothing of it is left."""
+    X, y = make_xor(300, 6, informative=2, random_state=0)
+    dX = da.from_array(X, chunks=(100, 6))
+    base = SDistClassifier(client=client, max_iter=3)
+    found = SDistClassifierCV(base, {"max_degree": [1, 2]}, cv=2, random_state=0, client=client)
+    expected = found.fit(dX, y).predict(X)
+    assert type(found.best_estimator_) is SDistClassifier
+    assert found.best_estimator_.client is client
+    best = found.best_estimator_.predict(dX).compute()
+    local = found.to_local()
+    assert type(local) is metricboost.SDistClassifierCV
+    assert type(local.estimator) is metricboost.SDistClassifier
+    assert np.array_equal(best, local.best_estimator_.predict(X))
+    found.save(tmp_path / "search.mbz")
+    loaded = metricboost.load(tmp_path / "search.mbz")
+    assert type(loaded) is metricboost.SDistClassifierCV
+    pickled = pickle.loads(pickle.dumps(found))
+    assert (pickled.client, pickled.estimator.client) == (None, None)
+    for model in (local, loaded, pickled):
+        assert np.array_equal(model.predict(X), expected)
+
+
+def test_lazy_results_are_those_of_the_model_that_made_them(client: Any) -> None:
+    """Another fit before they are computed does not change them."""
+    X, y = make_xor(120, 6, informative=2, random_state=0)
+    dX = da.from_array(X, chunks=(40, 6))
+    model = SDist(client=client, **SMALL).fit(dX, y)
+    model.set_output(transform="pandas")
+    expected, lazy = model.transform(X), model.transform(dX)
+    model.fit(dX[:, ::-1], y)
+    assert np.allclose(lazy.compute(), expected)
+    assert isinstance(model.transform(X), pd.DataFrame)
 
 
 def test_without_dask_the_extra_is_named() -> None:

@@ -1,4 +1,4 @@
-"""The simulations: their form, their hidden columns, and that their Bayes error is true."""
+"""Tests of the simulations: their form, their informative columns, and their Bayes error."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_share_spreads_one_plane_over_the_block(make):
     block = X[:, info.informative]
     values = np.linalg.svd(block, compute_uv=False)
     assert values[2] < 1e-10 * values[0]
-    # Orthonormal rows keep lengths: the total signal does not depend on the number of columns.
+    # Orthonormal rows keep lengths, so the total signal does not depend on the number of columns.
     np.testing.assert_allclose(np.linalg.norm(block, axis=1), np.linalg.norm(info.latent, axis=1))
     rest = np.delete(X, info.informative, axis=1)
     np.testing.assert_allclose(rest.std(axis=0), 0.5, atol=0.04)
@@ -191,7 +191,7 @@ def test_bayes_error(make, informative, documented):
     assert round(info.bayes_error, 4) == documented
     error = np.mean((info.posterior > 0.5) != y)
     assert abs(error - info.bayes_error) < 4 * np.sqrt(documented * (1 - documented) / n)
-    # Averages the conditional error instead of the labels, so it is sharper.
+    # The average of the conditional error has a smaller variance than the error of the labels.
     risk = np.minimum(info.posterior, 1 - info.posterior)
     assert abs(risk.mean() - info.bayes_error) < 4 * risk.std() / np.sqrt(n)
 
@@ -212,7 +212,7 @@ def test_posterior_is_calibrated(make, informative, blur):
 
 
 def ring_density(radius, ring, spread, noise):
-    """Density of the observed radius, by integrating Rice's law over the latent radius."""
+    """The density of the observed radius: the integral of Rice's law over the latent radius."""
     rho = np.linspace(ring - 10 * spread, ring + 10 * spread, 2001)
     law = rice.pdf(radius[:, None], np.abs(rho) / noise, scale=noise) * norm.pdf(rho, ring, spread)
     return trapezoid(law, rho, axis=1)
@@ -263,7 +263,7 @@ def test_xor_bayes_error_against_integration():
         pairs = [(u - a * structure.centre, v - b * structure.centre) for a, b in signs]
         return sum(norm.pdf(s, 0, deviation) * norm.pdf(t, 0, deviation) for s, t in pairs) / 2
 
-    # One quadrant of four alike, where class 0 is the likelier.
+    # One of four symmetric quadrants. Class 0 is more probable there.
     wrong = dblquad(lambda u, v: density(u, v, 1), 0, 5, 0, 5, epsabs=1e-8)[0]
     assert structure.bayes_error(noise) == pytest.approx(0.5 * 4 * wrong, abs=1e-6)
 
@@ -288,7 +288,7 @@ def test_noise_costs(structure):
     ],
 )
 def test_neighbours_lose_the_plane_among_columns(make, n_features, expected):
-    """The double ring is the paper's 3-NN column for 500 rows."""
+    """The 3-NN errors on the double ring agree with the paper (500 rows)."""
     errors = [knn_error(*make(2500, n_features, random_state=seed), 500) for seed in range(3)]
     assert np.mean(errors) == pytest.approx(expected, abs=0.035)
 
@@ -354,7 +354,10 @@ def test_madelon_without_combinations():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"n_features": 19}, "n_features=19 cannot hold 5 informative and 15"),
+        (
+            {"n_features": 19},
+            r"n_features=19 is less than .* informative \(5\) and redundant \(15\)",
+        ),
         ({"n_informative": 0}, "n_informative must be at least 1"),
         ({"n_redundant": -1}, "n_redundant at least 0"),
         ({"n_samples": 0}, "n_samples.*got 0"),

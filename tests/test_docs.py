@@ -32,8 +32,8 @@ ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 ELSEWHERE = {
     "metricboost.estimators._sdist": "test_estimators.py",
     "metricboost.estimators._classifier": "test_estimators.py",
-    "metricboost.metric": "test_metric.py",
-    "metricboost.imputation": "test_imputation.py",
+    "metricboost.model.metric": "test_metric.py",
+    "metricboost.inputs.imputation": "test_imputation.py",
     "metricboost.datasets._simulated": "test_datasets_simulated.py",
     "metricboost.datasets._madelon": "test_datasets_simulated.py",
     "metricboost.inspection.displays._surface": "test_displays.py",

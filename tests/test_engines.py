@@ -1,4 +1,4 @@
-"""The native engine against the NumPy engine: kernel by kernel, then whole fits step by step."""
+"""Tests of the native engine against the NumPy engine: single kernels, and the steps of fits."""
 
 from __future__ import annotations
 
@@ -13,15 +13,12 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from metricboost._threads import allowed_threads
-from metricboost.boosting import BoostingOptions, Learned, LearningOptions, learn
+from metricboost.boosting.loop import BoostingOptions
 from metricboost.datasets import make_double_ring, make_madelon, make_xor
-from metricboost.engines import (
-    Engine,
-    NeighborGraph,
-    NeighborLists,
-    get_engine,
-    native_available,
-)
+from metricboost.engines import HostEngine, NeighborLists, get_engine, native_available
+from metricboost.engines.host import HostGraph
+from metricboost.training.learn import Learned, learn
+from metricboost.training.options import LearningOptions
 
 pytestmark = pytest.mark.skipif(
     not native_available(), reason="the C++ kernels were not built, so there is nothing to compare"
@@ -32,12 +29,12 @@ NUMPY = get_engine("numpy")
 
 
 @pytest.fixture(scope="module")
-def native() -> Engine:
+def native() -> HostEngine:
     return get_engine("native")
 
 
 def close(found: Array, expected: Array, tolerance: float = 1e-12) -> bool:
-    """Equal up to a share of the largest entry."""
+    """Whether two arrays are equal up to a share of the largest entry."""
     assert found.shape == expected.shape
     scale = max(float(np.abs(expected).max(initial=0.0)), np.finfo(float).tiny)
     return bool(np.abs(found - expected).max(initial=0.0) <= tolerance * scale)
@@ -45,21 +42,21 @@ def close(found: Array, expected: Array, tolerance: float = 1e-12) -> bool:
 
 # --- the neighbour graph
 
-#: (rows, columns, neighbours within the class, neighbours in the other)
+#: (rows, columns, neighbours in the own class, neighbours in the other class)
 SHAPES = [(1, 1, 1, 1), (2, 1, 1, 1), (3, 5, 1, 2), (40, 1, 5, 3), (40, 7, 1, 1), (60, 130, 4, 6)]
 
 
 @dataclass(frozen=True)
 class Graphs:
-    native: NeighborGraph
-    numpy: NeighborGraph
+    native: HostGraph
+    numpy: HostGraph
     z: Array
     weight: Array
 
 
 @pytest.fixture(params=SHAPES, ids=str)
-def graphs(request: pytest.FixtureRequest, native: Engine) -> Graphs:
-    """A random graph on both engines; some rows are repeated, some weights are zero."""
+def graphs(request: pytest.FixtureRequest, native: HostEngine) -> Graphs:
+    """A random graph on both engines, with repeated rows and zero weights."""
     n, q, k_same, k_other = request.param
     rng = np.random.default_rng(n + q)
     same, other = rng.integers(0, n, (n, k_same)), rng.integers(0, n, (n, k_other))
@@ -68,7 +65,7 @@ def graphs(request: pytest.FixtureRequest, native: Engine) -> Graphs:
     return Graphs(native.graph(same, other), _numpy_graph(same, other), z, weight)
 
 
-def _numpy_graph(same: Array, other: Array) -> NeighborGraph:
+def _numpy_graph(same: Array, other: Array) -> HostGraph:
     return NUMPY.graph(same, other)
 
 
@@ -98,7 +95,7 @@ def test_half_the_laplacian_gives_the_whole_form(graphs: Graphs) -> None:
 
 @pytest.mark.parametrize("shape", [(1, 1, 1), (4, 3, 2), (7, 1, 5), (2100, 130, 5), (50, 9, 0)])
 def test_pull_back(shape: tuple[int, int, int]) -> None:
-    """A few columns pulled back through the terms of a table, several runs of rows long."""
+    """``y' Phi`` agrees, for a table with several runs of rows."""
     n, q, s = shape
     rng = np.random.default_rng(0)
     Xt, y = rng.normal(size=(5, n)), rng.normal(size=(n, s))
@@ -129,7 +126,7 @@ def test_column_margins_of_some_rows(graphs: Graphs, dtype: Any) -> None:
 
 
 def test_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows and terms are shared in fixed pieces."""
+    """The results are equal for any number of threads, because the pieces of work are fixed."""
     monkeypatch.setattr("metricboost.engines.native.WORTH_SHARING", 0)
     rng = np.random.default_rng(8)
     n = 50_000
@@ -157,7 +154,7 @@ def test_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_where_rows_lie_in_memory_makes_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A graph of many rows puts near ones together, and sums over edges read them in float32."""
+    """The order of the rows in memory changes results only by the rounding errors of float32."""
     rng = np.random.default_rng(9)
     n, k = 3000, 4
     same, other = rng.integers(0, n, (n, k)), rng.integers(0, n, (n, k + 1))
@@ -184,7 +181,7 @@ def test_sums_of_shares(graphs: Graphs) -> None:
 
 
 def test_shares_add_up_to_twice_the_form(graphs: Graphs) -> None:
-    """Every edge is counted at both its ends: the shares sum to ``2 z' L z``."""
+    """The shares sum to ``2 z' L z``, because every edge is counted at both of its ends."""
     z = graphs.z[:, :1]
     form = float(z[:, 0] @ graphs.native.laplacian(z, graphs.weight)[:, 0])
     total = graphs.native.share_sums(z, graphs.weight)[0, 0]
@@ -192,7 +189,7 @@ def test_shares_add_up_to_twice_the_form(graphs: Graphs) -> None:
 
 
 def _strided(z: Array) -> list[Array]:
-    """The same values in several layouts, none of them C order."""
+    """The same values in several memory layouts other than C order."""
     wide = np.zeros((2 * len(z), 3 * z.shape[1] + 1))
     wide[::2, 1::3] = z
     tall = np.zeros((len(z), z.shape[1] + 4))
@@ -202,8 +199,8 @@ def _strided(z: Array) -> list[Array]:
 
 @pytest.mark.parametrize("layout", range(3))
 @pytest.mark.parametrize("q", [1, 6])
-def test_graph_kernels_take_any_layout(native: Engine, layout: int, q: int) -> None:
-    """Slices of wider tables and Fortran order give what a plain copy gives, to the last bit."""
+def test_graph_kernels_take_any_layout(native: HostEngine, layout: int, q: int) -> None:
+    """Slices and Fortran order give the same bits as a contiguous copy."""
     rng = np.random.default_rng(0)
     z, weight = rng.normal(size=(20, q)), rng.exponential(size=40)[::2]
     graph = native.graph(rng.integers(0, 20, (40, 3))[::2], rng.integers(0, 20, (20, 8))[:, ::2])
@@ -216,7 +213,7 @@ def test_graph_kernels_take_any_layout(native: Engine, layout: int, q: int) -> N
 
 @pytest.mark.parametrize("engine", ["numpy", "native"])
 def test_shifting_the_columns_changes_nothing(engine: str) -> None:
-    """Only differences count: columns a million away from zero lose no more than their digits."""
+    """A shift of the columns by a million changes the results only by rounding errors."""
     rng = np.random.default_rng(2)
     graph = get_engine(engine).graph(rng.integers(0, 30, (30, 3)), rng.integers(0, 30, (30, 4)))
     z, weight = rng.normal(size=(30, 5)), rng.exponential(size=30)
@@ -232,7 +229,7 @@ def test_shifting_the_columns_changes_nothing(engine: str) -> None:
 
 
 def random_factors(rng: np.random.Generator, p: int, q: int, degree: int) -> Array:
-    """q terms of degree 1 to ``degree``, sorted, padded with p."""
+    """Random terms of degree 1 to ``degree``, sorted and padded with p."""
     factors = np.sort(rng.integers(0, p, (q, degree)), axis=1).astype(np.int32)
     length = rng.integers(1, degree + 1, q)
     factors[np.arange(degree) >= length[:, None]] = p
@@ -241,8 +238,8 @@ def random_factors(rng: np.random.Generator, p: int, q: int, degree: int) -> Arr
 
 @pytest.mark.parametrize("degree", [1, 2, 3, 4])
 @pytest.mark.parametrize(("n", "p", "q"), [(1, 1, 1), (2, 3, 5), (17, 1, 3), (33, 6, 40)])
-def test_term_moments_and_columns(native: Engine, n: int, p: int, q: int, degree: int) -> None:
-    """Products of every degree up to four; with one row nothing varies and all is zero."""
+def test_term_moments_and_columns(native: HostEngine, n: int, p: int, q: int, degree: int) -> None:
+    """Products up to degree four agree. With one row nothing varies, and all values are zero."""
     rng = np.random.default_rng(degree)
     Xt = rng.normal(size=(p, n))
     factors = random_factors(rng, p, q, degree)
@@ -259,7 +256,7 @@ def test_term_moments_and_columns(native: Engine, n: int, p: int, q: int, degree
 
 @pytest.mark.parametrize("engine", ["numpy", "native"])
 def test_constant_terms_have_infinite_deviation_and_zero_columns(engine: str) -> None:
-    """Squares of signs, a constant column, and its product: exactly zero, on either engine."""
+    """Squares of signs, a constant column and its products are exactly zero on both engines."""
     signs = np.where(np.arange(30) % 2, 1.0, -1.0)
     Xt = np.stack([signs, np.full(30, 0.3), np.linspace(-1, 1, 30)])
     factors = np.array([[0, 0], [1, 3], [1, 1], [0, 2]], dtype=np.int32)
@@ -271,8 +268,8 @@ def test_constant_terms_have_infinite_deviation_and_zero_columns(engine: str) ->
     assert columns[:, 3].std() == pytest.approx(1, rel=1e-12)
 
 
-def test_term_kernels_take_any_layout(native: Engine) -> None:
-    """Tables and term lists cut out of larger ones."""
+def test_term_kernels_take_any_layout(native: HostEngine) -> None:
+    """Slices of tables and term lists give the same results as contiguous copies."""
     rng = np.random.default_rng(1)
     Xt, factors = rng.normal(size=(10, 40))[::2, ::2], random_factors(rng, 5, 16, 3)[::2]
     plain = native.term_moments(Xt.copy(), factors.copy())
@@ -284,7 +281,7 @@ def test_term_kernels_take_any_layout(native: Engine) -> None:
 
 # --- neighbours
 
-#: Rows whose distances are distinct, equal, confused by products, or out of all proportion.
+#: Rows with distances that are distinct, equal, too close for matrix products, or very large.
 PLACES: dict[str, Callable[[np.random.Generator, int, int], Array]] = {
     "normal": lambda rng, n, r: rng.normal(size=(n, r)),
     "whole numbers": lambda rng, n, r: rng.integers(0, 3, (n, r)).astype(float),
@@ -314,7 +311,7 @@ def lists_of(n_classes: int, kind: str, k: int) -> NeighborLists:
 @pytest.mark.parametrize("kind", ["common", "every class", "own", "one way"])
 @pytest.mark.parametrize("place", PLACES)
 def test_neighbours_by_class(place: str, kind: str) -> None:
-    """Several blocks of rows, more neighbours than some classes have, from any start."""
+    """Both engines agree for several blocks, small classes, and any earlier neighbours."""
     rng = np.random.default_rng(len(place))
     n = 700
     classes = rng.choice(3, n, p=[0.55, 0.445, 0.005])
@@ -332,8 +329,8 @@ def test_neighbours_by_class(place: str, kind: str) -> None:
 
 @pytest.mark.parametrize("r", [0, 1, 7, 8, 9, 40, 1023, 1025])
 @pytest.mark.parametrize(("n_queries", "n_references"), [(1, 1), (15, 40), (16, 3), (300, 520)])
-def test_nearest_references(native: Engine, n_queries: int, n_references: int, r: int) -> None:
-    """Few columns and many, products in either precision; rows and columns at any stride."""
+def test_nearest_references(native: HostEngine, n_queries: int, n_references: int, r: int) -> None:
+    """Both engines agree for few and many columns, both precisions, and any strides."""
     rng = np.random.default_rng(r)
     queries, references = rng.normal(size=(n_queries, r)), rng.normal(size=(n_references, r))
     expected, distances = NUMPY.nearest(queries, references, 5)
@@ -346,8 +343,8 @@ def test_nearest_references(native: Engine, n_queries: int, n_references: int, r
         assert np.array_equal(squared, distances)
 
 
-def test_any_layout_is_searched(native: Engine) -> None:
-    """A table transposed, and some rows and columns of a larger one."""
+def test_any_layout_is_searched(native: HostEngine) -> None:
+    """Transposed tables and slices of larger tables are searched correctly."""
     rng = np.random.default_rng(3)
     wide, classes = rng.normal(size=(12, 600)), rng.integers(0, 2, 300)
     z, lists = wide[::2, ::-2].T, lists_of(2, "common", 3)
@@ -355,22 +352,22 @@ def test_any_layout_is_searched(native: Engine) -> None:
     assert np.array_equal(native.nearest_by_class(z, classes, lists)[0], expected)
 
 
-def test_distances_do_not_cancel(native: Engine) -> None:
-    """Rows that nearly coincide far from the origin: from differences, so to full precision."""
+def test_distances_do_not_cancel(native: HostEngine) -> None:
+    """Distances of nearly equal rows far from the origin have full precision."""
     z = 1e8 + np.array([[0.0, 0.0], [0.5, 0.25]])
     for engine in (NUMPY, native):
         assert engine.nearest_by_class(z, np.zeros(2, int), lists_of(1, "own", 1))[1][0] == 0.3125
 
 
-def test_distances_that_overflow_have_rows(native: Engine) -> None:
-    """Every list is full, whatever is nearest among what cannot be told apart."""
+def test_distances_that_overflow_have_rows(native: HostEngine) -> None:
+    """Every list is full, even if distances overflow and cannot be compared."""
     z = 1e200 * np.random.default_rng(0).normal(size=(600, 2))
     rows, _ = native.nearest_by_class(z, np.arange(600) % 2, lists_of(2, "common", 4))
     assert (rows >= 0).all()
 
 
-def test_ties_to_twelve_digits_in_many_columns(native: Engine) -> None:
-    """Beyond 1024 columns products have more digits than distances are told apart by."""
+def test_ties_to_twelve_digits_in_many_columns(native: HostEngine) -> None:
+    """Ties to twelve digits are resolved by number with more than 1024 columns, too."""
     n = 300
     z = np.zeros((n, 1100))
     z[np.arange(n), np.arange(n)] = 1 + 1e-11 * np.random.default_rng(0).standard_normal(n)
@@ -381,8 +378,8 @@ def test_ties_to_twelve_digits_in_many_columns(native: Engine) -> None:
 
 
 @pytest.mark.parametrize("size", [1e-160, 1e-158, 1e-155, 1e150])
-def test_squares_at_the_ends_of_the_range(native: Engine, size: float) -> None:
-    """Subnormal ones have few digits, and the largest rows stand far out."""
+def test_squares_at_the_ends_of_the_range(native: HostEngine, size: float) -> None:
+    """Rows with subnormal squares, and with very large squares, are searched correctly."""
     z = size * np.random.default_rng(0).normal(size=(600, 3))
     if size > 1:
         z[:2] = [[1e153], [-1e153]]
@@ -392,8 +389,8 @@ def test_squares_at_the_ends_of_the_range(native: Engine, size: float) -> None:
     )
 
 
-def test_lists_without_rows(native: Engine) -> None:
-    """A class of one row has no other of its kind; there may be nothing to search among."""
+def test_lists_without_rows(native: HostEngine) -> None:
+    """Lists are empty for a class of one row, and if there are no rows to search."""
     z, classes = np.random.default_rng(0).random((20, 2)), np.arange(20) // 19
     for engine in (NUMPY, native):
         rows, distances = engine.nearest_by_class(z, classes, lists_of(2, "common", 2))
@@ -403,8 +400,8 @@ def test_lists_without_rows(native: Engine) -> None:
         assert engine.nearest(z, z, 0)[0].shape == (20, 0)
 
 
-def test_earlier_neighbours_are_not_trusted(native: Engine) -> None:
-    """Repeated, a row itself, of another class, or no rows at all."""
+def test_earlier_neighbours_are_not_trusted(native: HostEngine) -> None:
+    """Earlier neighbours may be repeated, the row itself, of another class, or invalid."""
     rng = np.random.default_rng(0)
     z, classes, lists = rng.normal(size=(400, 3)), rng.integers(0, 2, 400), lists_of(2, "common", 4)
     expected = native.nearest_by_class(z, classes, lists)[0]
@@ -421,7 +418,7 @@ def test_more_threads_than_there_is_work_for() -> None:
 
 
 def test_blas_keeps_its_threads_after_searches_at_once() -> None:
-    """Its limit is the process's: the last search to end restores what the first one found."""
+    """The limit on BLAS threads is restored after the last of several concurrent searches."""
     z = np.random.default_rng(0).random((400, 2))
     classes, lists = np.arange(400) % 2, lists_of(2, "common", 2)
     native = get_engine("native")
@@ -433,12 +430,12 @@ def test_blas_keeps_its_threads_after_searches_at_once() -> None:
 # --- wrong shapes
 
 
-def _graph(engine: Engine, n: int = 5) -> NeighborGraph:
+def _graph(engine: HostEngine, n: int = 5) -> HostGraph:
     rows = np.arange(n)[:, None]
     return engine.graph(rows, rows[::-1])
 
 
-WRONG: dict[str, Callable[[Engine], Any]] = {
+WRONG: dict[str, Callable[[HostEngine], Any]] = {
     "margins rows": lambda e: _graph(e).margins(np.zeros((4, 2))),
     "column_margins rows": lambda e: _graph(e).column_margins(np.zeros((6, 2))),
     "laplacian rows": lambda e: _graph(e).laplacian(np.zeros((4, 2)), np.zeros(4)),
@@ -483,8 +480,8 @@ WRONG: dict[str, Callable[[Engine], Any]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_wrong_shapes_are_refused(native: Engine, name: str) -> None:
-    """A ValueError, not a crash."""
+def test_wrong_shapes_are_refused(native: HostEngine, name: str) -> None:
+    """Arguments of a wrong shape raise ValueError."""
     with pytest.raises(ValueError, match=r"\w"):
         WRONG[name](native)
 
@@ -505,7 +502,7 @@ def test_wrong_shapes_are_refused(native: Engine, name: str) -> None:
     ],
 )
 def test_wrong_outputs_are_refused(kernel: str, shapes: tuple[Any, ...]) -> None:
-    """An output of another shape is refused before anything is written."""
+    """An output of a wrong shape raises ValueError before anything is written."""
     from metricboost.engines import _native
 
     def argument(shape: Any) -> Any:
@@ -554,14 +551,14 @@ def gaussian() -> tuple[Array, Array]:
 
 
 def repeated_rows() -> tuple[Array, Array]:
-    """Sixty different rows, some ten times over: many distances are zero."""
+    """Sixty distinct rows, some repeated ten times, so that many distances are zero."""
     X, y = gaussian()
     rows = np.random.default_rng(1).integers(0, 60, 150)
     return X[rows], y[rows]
 
 
 def wide() -> tuple[Array, Array]:
-    """More candidates than are ever formed into a matrix."""
+    """A table with too many candidates to compute A in full."""
     X, y = make_xor(n_samples=120, n_features=150, informative=2, random_state=1)
     return X, y == y.max()
 
@@ -583,7 +580,7 @@ def rare() -> tuple[Array, Array]:
 
 
 def four_classes() -> tuple[Array, Array]:
-    """One of them rare."""
+    """Four classes, one of them rare."""
     X, _ = gaussian()
     signal = X[:, 0] * 1e3 + 0.3 * np.random.default_rng(2).normal(size=150)
     return X, np.digitize(signal, [-0.7, 0.2, 1.4])
@@ -613,7 +610,7 @@ def fitted(fit: Fit, engine: str) -> Learned:
 
 
 def assert_same_fit(a: Learned, b: Learned, tolerance: float = 1e-8) -> None:
-    """The same attempts accepted, and step by step the same terms, xi, w and loss."""
+    """Assert equal accepted attempts, and equal terms, xi, w and loss of every step."""
     assert a.path.n_attempts == b.path.n_attempts
     assert [s.attempt for s in a.path.steps] == [s.attempt for s in b.path.steps]
     assert a.terms == b.terms
@@ -638,7 +635,7 @@ def test_same_fit(fit: Fit) -> None:
 
 
 def whole_numbers() -> tuple[Array, Array]:
-    """Answers on a scale of 0 to 3: very many distances are equal."""
+    """Integers from 0 to 3, for which many distances are equal."""
     rng = np.random.default_rng(0)
     X = rng.integers(0, 4, (200, 12)).astype(float)
     Z = X - 1.5
@@ -647,14 +644,14 @@ def whole_numbers() -> tuple[Array, Array]:
 
 @pytest.mark.parametrize("standardize", [False, True])
 def test_same_fit_on_whole_numbers(standardize: bool) -> None:
-    """Equal distances are ordered by row number, whatever an engine's rounding."""
+    """Equal distances are ordered by row number on every engine."""
     fit = Fit("whole numbers", whole_numbers, {"refresh_every": 3, "oob_gate": 0.5},
               {"standardize": standardize})  # fmt: skip
     assert_same_fit(fitted(fit, "native"), fitted(fit, "numpy"))
 
 
 def repeated_columns() -> tuple[Array, Array]:
-    """The columns that matter stand in the table twice, so their products do four times."""
+    """The relevant columns occur twice in the table, so their products occur four times."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 12))
     y = X[:, 0] * X[:, 1] + 0.5 * X[:, 2] + 0.3 * rng.normal(size=200) > 0
@@ -662,7 +659,7 @@ def repeated_columns() -> tuple[Array, Array]:
 
 
 def yes_or_no() -> tuple[Array, Array]:
-    """Binary columns: a square is the column itself over again."""
+    """Binary columns, whose squares are linear functions of the columns."""
     rng = np.random.default_rng(0)
     X = rng.integers(0, 2, (200, 12)).astype(float)
     return X, X[:, 0] + X[:, 1] + 0.3 * rng.normal(size=200) > 0.9
@@ -670,13 +667,13 @@ def yes_or_no() -> tuple[Array, Array]:
 
 @pytest.mark.parametrize("data", [repeated_columns, yes_or_no])
 def test_same_fit_with_equal_candidates(data: Callable[[], tuple[Array, Array]]) -> None:
-    """Of candidates with equal columns the first is taken, on every engine."""
+    """Of candidates with equal values, every engine selects the first."""
     fit = Fit("equal candidates", data, {"refresh_every": 3, "oob_gate": 0.5, "n_nonzero": 3})
     assert_same_fit(fitted(fit, "native"), fitted(fit, "numpy"))
 
 
 def test_same_fit_far_from_zero() -> None:
-    """A column of time stamps, taken as given: shifting a column changes no distance."""
+    """Without standardisation, a column of timestamps far from zero gives the same fit."""
 
     def shifted() -> tuple[Array, Array]:
         X, y = ring()
@@ -696,7 +693,7 @@ def test_a_fit_is_repeatable_to_the_last_bit(engine: str) -> None:
 
 
 def test_draws_do_not_depend_on_the_engine() -> None:
-    """Rejections, which depend on every draw so far, fall on the same attempts."""
+    """The same attempts are rejected, which depends on all previous draws."""
     fit = replace(FITS[0], boosting={"oob_gate": 2.0, "max_features": 0.5})
     a, b = (fitted(fit, engine) for engine in ("numpy", "native"))
     assert len(a.path) < a.path.n_attempts

@@ -1,4 +1,4 @@
-"""Missing values: what fills them, what a metric makes of them, and what the door lets through."""
+"""Missing values: the imputation, metrics with an imputation, and the checks of tables."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator
 
-import metricboost.imputation
 from metricboost import SparseMetric
-from metricboost.estimators._validation import check_table, check_training
-from metricboost.imputation import Imputation
+from metricboost.inputs import Imputation, check_table, check_training
+from metricboost.inputs import imputation as imputation_module
 
 NAN = np.nan
 PROPERTY = settings(max_examples=60, deadline=None)
@@ -31,13 +30,13 @@ TABLES = arrays(
 
 @pytest.fixture
 def X():
-    """Income is sometimes missing, height always."""
+    """Values of income are missing in some rows, values of height in all rows."""
     return np.array([[1.0, NAN, NAN], [2.0, 5.0, NAN], [4.0, 7.0, NAN], [8.0, NAN, NAN]])
 
 
 @pytest.fixture
 def metric(X):
-    """age, missing(income), income * missing(income) and age * missing(height)."""
+    """A metric on age, missing(income), income*missing(income) and age*missing(height)."""
     imputation = Imputation.of(X)
     extended = imputation.apply(X)
     return SparseMetric(
@@ -59,7 +58,7 @@ def metric(X):
 @given(TABLES)
 @PROPERTY
 def test_what_is_there_stays_and_what_is_missing_is_filled(X):
-    """The table comes back from the filled one and its indicators."""
+    """The filled table and its indicators determine the original table."""
     imputation = Imputation.of(X)
     before = X.copy()
     found = imputation.apply(X)
@@ -77,20 +76,20 @@ def test_what_is_there_stays_and_what_is_missing_is_filled(X):
 @given(TABLES)
 @PROPERTY
 def test_medians(X):
-    """Those of NumPy over what is there, column by column."""
+    """The medians are those of NumPy over the values that are not missing."""
     expected = [np.median(x[~np.isnan(x)]) if not np.isnan(x).all() else 0.0 for x in X.T]
     assert_allclose(Imputation.of(X).fill, expected, rtol=1e-15, atol=1e-300)
 
 
 def test_medians_are_of_finite_values_and_do_not_overflow():
-    """Infinity is no value to fill with, and the mean of two huge ones is none either."""
+    """Infinite values do not count, and the mean of two huge values does not overflow."""
     X = np.array([[np.inf, 1.7e308], [3.0, 1.7e308], [-np.inf, NAN]])
     assert_array_equal(Imputation.of(X).fill, [3.0, 1.7e308])
     assert Imputation.of(X).indicators == (1,)
 
 
 def test_a_complete_table():
-    """Nothing is added, and the result is a copy."""
+    """A complete table has no indicators, and the result is a copy."""
     X = np.arange(6.0).reshape(3, 2)
     found = Imputation.of(X).apply(X)
     assert_array_equal(found, X)
@@ -99,7 +98,7 @@ def test_a_complete_table():
 
 
 def test_a_column_that_is_always_missing(X):
-    """Zero, and an indicator that is constant in training."""
+    """The column is filled with zero, and its indicator is constant in training."""
     imputation = Imputation.of(X)
     assert_array_equal(imputation.fill, [3.0, 6.0, 0.0])
     assert imputation.indicators == (1, 2)
@@ -109,25 +108,25 @@ def test_a_column_that_is_always_missing(X):
 
 
 def test_missing_only_in_new_rows(X):
-    """Age was complete in training: it is filled and has no indicator."""
+    """A column without missing values in training is filled and has no indicator."""
     assert_array_equal(Imputation.of(X).apply([[NAN, 5.0, 1.0]]), [[3.0, 5.0, 1.0, 0.0, 0.0]])
 
 
 def test_no_rows(X):
-    """To learn from: zeros. To fill: an empty table of the same width."""
+    """Without training rows the fill is zero. An empty table stays empty."""
     assert_array_equal(Imputation.of(np.empty((0, 2))).fill, [0.0, 0.0])
     assert Imputation.of(X).apply(np.empty((0, 3))).shape == (0, 5)
 
 
 def test_names(X):
-    """Those of the input, then those of the indicators."""
+    """The names of the input come first, then the names of the indicators."""
     found = Imputation.of(X).names(["age", "income", "height"])
     assert found == ["age", "income", "height", "missing(income)", "missing(height)"]
 
 
 @pytest.mark.parametrize("shape", [(3,), (2, 2), (2, 4)])
 def test_tables_of_another_shape(X, shape):
-    """The shape there is and the columns there should be."""
+    """The error has the shape and the expected number of columns."""
     with pytest.raises(ValueError, match=r"shape.*3 columns"):
         Imputation.of(X).apply(np.zeros(shape))
 
@@ -143,14 +142,14 @@ def test_tables_of_another_shape(X, shape):
     ],
 )
 def test_parts_that_do_not_fit_together(fill, indicators, named):
-    """Refused when made."""
+    """The constructor refuses impossible values."""
     with pytest.raises(ValueError, match=named):
         Imputation(fill, indicators)
 
 
 def test_examples_run():
-    """The examples in the docstrings are true."""
-    result = doctest.testmod(metricboost.imputation)
+    """The examples in the docstrings run and give the results that they show."""
+    result = doctest.testmod(imputation_module)
     assert result.attempted > 0
     assert result.failed == 0
 
@@ -159,7 +158,7 @@ def test_examples_run():
 
 
 def test_names_in_a_metric(metric):
-    """Indicators are named after their column, and keep their numbers in the extended table."""
+    """Indicators have the names of their columns, and their numbers in the extended table."""
     names = {term.columns: term.name for term in metric.terms}
     assert names == {
         (0,): "age",
@@ -174,21 +173,21 @@ def test_names_in_a_metric(metric):
 
 
 def test_default_names_in_a_metric(metric, X):
-    """x0, x1, ... and missing(x1)."""
+    """Without names, columns are called x0, x1, ... and indicators missing(x1)."""
     parts = (metric.columns, metric.components, metric.center, metric.scale, np.zeros(4))
     twin = SparseMetric(*parts, np.ones(4), imputation=metric.imputation)
     assert "missing(x1)" in [term.name for term in twin.terms]
 
 
 def test_importances_belong_to_the_columns_of_the_input(metric):
-    """1 for age, 4 and 1 for income and its indicator, 2 shared by age and height's."""
+    """Age has weight 1, income and its indicator 4 and 1, age and missing(height) share 2."""
     assert metric.n_features == 3
     assert_allclose(metric.importances(), np.array([2.0, 5.0, 1.0]) / 8)
     assert repr(metric) == "SparseMetric(rank=3, n_terms=4, variables=3 of 3)"
 
 
 def test_distances_are_those_of_the_extended_table(metric, X):
-    """The same metric without the imputation, on the table that was filled before."""
+    """Distances are those of the same metric without the imputation on the filled table."""
     inner = SparseMetric(
         metric.columns, metric.components, metric.center, metric.scale, metric.term_center,
         metric.term_scale, diagonal=metric.diagonal,
@@ -202,20 +201,20 @@ def test_distances_are_those_of_the_extended_table(metric, X):
 
 
 def test_missing_only_in_new_rows_of_a_metric(metric):
-    """A median age is what an unknown age counts as."""
+    """A missing age counts as the median age."""
     unknown, median = [[NAN, 5.0, 1.0]], [[3.0, 5.0, 1.0]]
     assert metric.pair_distance(unknown, median) == 0
     assert metric.pair_distance([[3.0, NAN, 1.0]], median) > 0
 
 
 def test_without_imputation_nan_stays_nan():
-    """In the rows that have it, and in no others."""
+    """Only the rows with NaN have NaN in their embedding."""
     plain = SparseMetric([(0,)], [[1.0]], [0.0], [1.0], [0.0], [1.0])
     assert_array_equal(np.isnan(plain.transform([[NAN], [1.0]])).ravel(), [True, False])
 
 
 def test_tables_have_the_columns_of_the_input(metric):
-    """Not those of the extended table."""
+    """A table with the columns of the extended table is refused."""
     with pytest.raises(ValueError, match=r"\(2, 5\).*3 columns"):
         metric.transform(np.zeros((2, 5)))
 
@@ -230,7 +229,7 @@ def test_tables_have_the_columns_of_the_input(metric):
     ],
 )
 def test_parts_of_a_metric_that_do_not_fit(X, part, value):
-    """Constants are for the extended table, names for the input."""
+    """Constants belong to the extended table, and names to the input."""
     arguments = {
         "columns": [(4,)], "components": [[1.0]], "center": np.zeros(5), "scale": np.ones(5),
         "term_center": [0.0], "term_scale": [1.0], "imputation": Imputation.of(X),
@@ -240,17 +239,17 @@ def test_parts_of_a_metric_that_do_not_fit(X, part, value):
 
 
 def test_pickling(metric, X):
-    """The imputation goes along."""
+    """A pickled metric has its imputation."""
     twin = pickle.loads(pickle.dumps(metric))
     assert_array_equal(twin.transform(X), metric.transform(X))
     assert twin.terms == metric.terms
 
 
-# --- at the door
+# --- checks of tables
 
 
 class Imputing(BaseEstimator):
-    """An estimator that can impute."""
+    """An estimator with a parameter ``missing``."""
 
     def __init__(self, missing="impute"):
         self.missing = missing
@@ -275,7 +274,7 @@ MISSING = {
 
 @pytest.mark.parametrize("kind", MISSING)
 def test_missing_values_are_let_through(kind):
-    """As NaN, from whatever they were; the given table is left alone."""
+    """Missing values of any kind become NaN, and the given table does not change."""
     table, expected = MISSING[kind], MISSING["array"]
     found = check_table(Imputing(), table, reset=True, missing="impute")
     assert found.dtype == np.float64
@@ -283,13 +282,13 @@ def test_missing_values_are_let_through(kind):
     found, labels = check_training(Imputing(), table, [0, 1, 1], missing="impute")
     assert_array_equal(found, expected)
     assert_array_equal(labels, [0, 1, 1])
-    with pytest.raises(ValueError, match="NaN"):  # still missing in the table itself
+    with pytest.raises(ValueError, match="NaN"):  # the given table still has missing values
         check_table(Imputing(), table, reset=True)
 
 
 @pytest.mark.parametrize("dtype", [object, "string", "boolean", "Int64", float])
 def test_a_column_of_nothing(dtype):
-    """All missing, of any type: all NaN."""
+    """A column of any type without values becomes NaN."""
     table = frame(pd.Series([pd.NA] * 3, dtype=object).astype(dtype) if dtype is not float else NAN)
     found = check_table(Imputing(), table, reset=True, missing="impute")
     assert np.isnan(found[:, 1]).all()
@@ -308,7 +307,7 @@ def test_a_column_of_nothing(dtype):
     ids=["infinity", "infinity-objects", "objects", "string", "category", "dates"],
 )
 def test_what_cannot_be_imputed(income, complaint):
-    """Infinity, text and dates are refused by name, beside missing values too."""
+    """The error about infinity, text or dates names the column, also beside missing values."""
     for check in (
         lambda table: check_table(Imputing(), table, reset=True, missing="impute"),
         lambda table: check_training(Imputing(), table, [0, 1, 1], missing="impute"),
@@ -321,7 +320,7 @@ def test_what_cannot_be_imputed(income, complaint):
 
 @pytest.mark.parametrize("kind", ["array", "objects", "NA", "Int64", "polars"])
 def test_the_remedy(kind):
-    """An estimator that can impute says so; another names what comes before it."""
+    """The error proposes missing="impute" if the estimator has it, and SimpleImputer otherwise."""
     able, other = Imputing("error"), BaseEstimator()
     with pytest.raises(ValueError, match=r'NaN.*SimpleImputer.*missing="impute"'):
         check_table(able, MISSING[kind], reset=True)

@@ -1,4 +1,4 @@
-"""Explanations: shares that add up, contributions that sum to the squared distance, and why."""
+"""Explanations: shares sum to 1, and contributions sum to squared distances."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sklearn.datasets import load_wine
 
 from metricboost import SDist, SDistClassifier, SDistClassifierCV, SparseMetric, load
 from metricboost.datasets import make_xor
-from metricboost.imputation import Imputation
+from metricboost.inputs import Imputation
 from metricboost.inspection import contributions, explain_model, explain_rows
 
 
@@ -94,7 +94,7 @@ def wine():
 
 def test_neighbours_of_each_class(wine):
     model, X, training, y = wine
-    for x, explanation in zip(X[:5], explain_rows(model, X[:5], n_neighbors=4)):
+    for x, explanation in zip(X[:5], explain_rows(model.model_, X[:5], n_neighbors=4)):
         assert [n.label for n in explanation.neighbors] == ["red"] * 4 + ["rose"] * 4 + [
             "white"
         ] * 4
@@ -121,7 +121,7 @@ def test_reasons_add_up(wine):
         total = sum(amount for _, amount in reasons)
         assert_allclose(total, distances[other] - distances[explanation.label], rtol=1e-9)
         assert [a for _, a in reasons] == sorted((a for _, a in reasons), reverse=True)
-    with pytest.raises(ValueError, match="'blue' is none of the classes"):
+    with pytest.raises(ValueError, match="'blue' is not one of the classes"):
         explanation.reasons("blue")
 
 

@@ -14,7 +14,9 @@ from scipy import sparse
 import metricboost
 from metricboost import SDistClassifier, SDistClassifierCV, _blocks
 from metricboost.datasets import make_xor
-from metricboost.inspection import explain_rows
+from metricboost.inputs import check_training
+from metricboost.sources import InMemory
+from metricboost.training.pool import RowLimits, pooled
 
 X, Y = make_xor(240, 12, informative=2, random_state=0)[:2]
 X = np.where(np.abs(X) < 0.4, 0.0, X).astype(np.float32).astype(np.float64)
@@ -68,9 +70,12 @@ def test_a_layout_makes_no_difference(
 
 @ALL
 def test_nothing_is_converted(layout: str, tmp_path: Path) -> None:
-    """What is kept has the type that was given."""
+    """A table has the type that was given, also where it is checked and where it is sampled."""
     table = LAYOUTS[layout](X, tmp_path)
-    assert model(screen_pairs=0).fit(table, Y)._crossfit.X.dtype == table.dtype
+    checked, _ = check_training(model(), table, Y)
+    assert checked.dtype == table.dtype
+    pool = pooled(InMemory(checked, Y, np.ones(len(Y))), RowLimits(None, None, None), False, 0)
+    assert pool.X is checked
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5])
@@ -88,7 +93,7 @@ def test_what_happens_to_the_table_after_the_fit_does_not_matter(
     values[...] = np.random.default_rng(0).normal(size=values.shape)
     assert np.array_equal(fitted.predict_proba(X), expected.predict_proba(X))
     assert np.array_equal(fitted.kneighbors(X)[1], expected.kneighbors(X)[1])
-    for a, b in zip(explain_rows(fitted, X[:2]), explain_rows(expected, X[:2])):
+    for a, b in zip(fitted.explain(X[:2]), expected.explain(X[:2])):
         assert [n.squared_distance for n in a.neighbors] == [
             n.squared_distance for n in b.neighbors
         ]
@@ -104,7 +109,7 @@ def test_all_else_takes_a_sparse_table(layout: str, tmp_path: Path) -> None:
     for found, expected in zip(sparse_model.staged_predict(table), dense_model.staged_predict(X)):
         assert np.array_equal(found, expected)
     assert np.array_equal(sparse_model.kneighbors(table)[1], dense_model.kneighbors(X)[1])
-    rows = [explain_rows(m, t) for m, t in ((sparse_model, table[:3]), (dense_model, X[:3]))]
+    rows = [m.explain(t) for m, t in ((sparse_model, table[:3]), (dense_model, X[:3]))]
     for a, b in zip(*rows):
         assert [n.row for n in a.neighbors] == [n.row for n in b.neighbors]
         assert [c.variable for c in a.changes] == [c.variable for c in b.changes]

@@ -1,4 +1,4 @@
-"""``to_onnx``: onnxruntime computes the embedding that ``transform`` gives."""
+"""``to_onnx``: onnxruntime computes the same embedding as ``transform``."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import metricboost
-from metricboost import SDistClassifier, SparseMetric
+from metricboost import SDistClassifier, SparseMetric, to_onnx
 from metricboost.datasets import fetch_ionosphere, fetch_secom, make_xor
-from metricboost.imputation import Imputation
+from metricboost.inputs import Imputation
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -31,7 +31,7 @@ real_data = pytest.mark.skipif(
 
 @st.composite
 def metrics(draw, imputed=EITHER):
-    """A random metric: any degree up to 6, columns near and far from zero, often clipped."""
+    """A random metric of degree 6 at most. Columns may be far from zero, and may be clipped."""
     n_features = draw(st.integers(1, 5))
     rng = np.random.default_rng(draw(SEEDS))
     imputation = None
@@ -63,7 +63,7 @@ def metrics(draw, imputed=EITHER):
 
 
 def simple(terms, n_features=3, **changes):
-    """A metric on columns that are standardised already."""
+    """A metric on columns with mean 0 and deviation 1."""
     n_terms = len(terms)
     arguments = {
         "columns": terms,
@@ -77,7 +77,7 @@ def simple(terms, n_features=3, **changes):
 
 
 def rows_for(metric, seed=0, n_rows=50, missing=0.0):
-    """Rows as the metric expects them, some three deviations out."""
+    """Normal rows around the centre of the metric, with 1.5 times its scale."""
     rng = np.random.default_rng(seed)
     n_features = metric.n_features
     spread = 1.5 * metric.scale[:n_features] * rng.standard_normal((n_rows, n_features))
@@ -96,9 +96,9 @@ def run(model, X):
 
 
 def deviation(metric, X, dtype="float32"):
-    """The largest from ``transform`` of the same rows, relative to the largest coordinate."""
+    """The largest difference from ``transform``, relative to the largest coordinate."""
     X = np.asarray(X, dtype=dtype)
-    expected, found = metric.transform(X), run(metric.to_onnx(dtype=dtype), X)
+    expected, found = metric.transform(X), run(to_onnx(metric, dtype=dtype), X)
     assert found.shape == expected.shape
     assert found.dtype == dtype
     largest = np.abs(expected).max(initial=0)
@@ -127,7 +127,7 @@ def test_the_embedding_is_that_of_transform(dtype, metric, seed):
 @PROPERTY
 def test_without_an_imputation_missing_stays_missing(metric, seed):
     X = rows_for(metric, seed, missing=0.2).astype(np.float32)
-    found = run(metric.to_onnx(), X)
+    found = run(to_onnx(metric), X)
     assert_array_equal(np.isnan(found), np.isnan(metric.transform(X)))
 
 
@@ -139,7 +139,7 @@ def test_any_number_of_rows(n_rows, terms):
 
 
 def test_columns_far_from_zero():
-    """Of a time in seconds float32 keeps steps of 128: the centre must not lose more."""
+    """In float32 a time in seconds has steps of 128. Subtracting the centre adds no error."""
     metric = simple([(0,), (0, 0)], 1, center=[1.7e9 + 31.4], scale=[300.0])
     X = rows_for(metric).astype(np.float32)
     assert len(np.unique(X)) > 5
@@ -153,7 +153,7 @@ def test_clipping_ends_infinite_values():
 
 @pytest.mark.parametrize("columns", [[(0,)], [(3,)], [(4, 0), (3, 4), (2,)]])
 def test_indicators_alone_and_with_values(columns):
-    """Columns 3 and 4 are the indicators of 2 and 0."""
+    """Columns 3 and 4 are the indicators of columns 2 and 0."""
     imputation = Imputation(np.array([1.0, 2.0, 3.0]), (2, 0))
     metric = simple(
         columns, center=np.arange(5.0), scale=np.arange(1.0, 6.0), imputation=imputation, clip=0.6
@@ -184,7 +184,7 @@ def test_ionosphere():
 
 @real_data
 def test_a_weight_for_every_column_of_secom():
-    """590 sensors on scales of their own, with missing values; constant columns among them."""
+    """590 sensors with different scales and missing values. Some columns are constant."""
     X, _ = fetch_secom(preprocessed=False, return_X_y=True)
     table = (imputation := Imputation.of(X)).apply(X)
     scale = table.std(axis=0)
@@ -201,10 +201,10 @@ def test_a_weight_for_every_column_of_secom():
 
 
 def test_the_graph_is_small():
-    """Columns are gathered once, there is one product of matrices, and no node without need."""
+    """The graph gathers columns once, multiplies matrices once, and has no needless node."""
     metric = simple([(5, 7), (5,), (7, 7)], 1000)
     columns, products = ["Gather", "Sub", "Div"], ["Gather", "Gather", "Mul", "Concat"]
-    model = metric.to_onnx()
+    model = to_onnx(metric)
     assert operators(model) == [*columns, *products, "Sub", "MatMul"]
     assert len(model.graph.SerializeToString()) < 2000
 
@@ -215,7 +215,7 @@ def test_many_weights_take_no_matrix():
         [(j,) for j in range(n_terms)], n_terms, components=np.empty((0, n_terms)),
         diagonal=np.ones(n_terms),
     )  # fmt: skip
-    model = metric.to_onnx()
+    model = to_onnx(metric)
     assert operators(model) == ["Sub", "Div", "Sub", "Mul"]
     assert len(model.graph.SerializeToString()) < 30 * n_terms
 
@@ -223,8 +223,8 @@ def test_many_weights_take_no_matrix():
 @given(metrics())
 @PROPERTY
 def test_names_are_identifiers(metric):
-    """The standard asks for what C allows."""
-    graph = metric.to_onnx().graph
+    """The ONNX standard requires names that are identifiers in C."""
+    graph = to_onnx(metric).graph
     names = [constant.name for constant in graph.initializer]
     names += [name for node in graph.node for name in node.output]
     assert all(name.isidentifier() for name in names)
@@ -233,7 +233,7 @@ def test_names_are_identifiers(metric):
 
 
 def test_names_and_versions():
-    model = simple([(0,)], feature_names=["age", "Größe", "a, b"]).to_onnx()
+    model = to_onnx(simple([(0,)], feature_names=["age", "Größe", "a, b"]))
     properties = {entry.key: entry.value for entry in model.metadata_props}
     assert json.loads(properties["feature_names"]) == ["age", "Größe", "a, b"]
     assert properties["metricboost_version"] == metricboost.__version__
@@ -247,7 +247,7 @@ def test_the_file_is_the_model(tmp_path):
     metric = simple([(0, 1)])
     path = tmp_path / "metric.onnx"
     path.write_text("in the way")
-    model = metric.to_onnx(path)
+    model = to_onnx(metric, path)
     assert onnx.load(path) == model
     assert [p.name for p in tmp_path.iterdir()] == ["metric.onnx"]
     X = rows_for(metric).astype(np.float32)
@@ -258,7 +258,7 @@ def test_the_file_is_the_model(tmp_path):
 def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path):
     (tmp_path / "metric.onnx").mkdir()
     with pytest.raises(OSError, match=r"metric\.onnx"):
-        simple([(0,)]).to_onnx(tmp_path / "metric.onnx")
+        to_onnx(simple([(0,)]), tmp_path / "metric.onnx")
     assert [p.name for p in tmp_path.iterdir()] == ["metric.onnx"]
 
 
@@ -274,17 +274,17 @@ def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path):
 def test_what_float32_cannot_hold(name, changes):
     metric = simple([(0,)], **changes)
     with pytest.raises(ValueError, match=rf"^The {name} of this metric .*dtype='float64'"):
-        metric.to_onnx()
-    assert operators(metric.to_onnx(dtype="float64"))
+        to_onnx(metric)
+    assert operators(to_onnx(metric, dtype="float64"))
 
 
 def test_other_types():
     with pytest.raises(ValueError, match="dtype='float16' must be one of"):
-        simple([(0,)]).to_onnx(dtype="float16")
+        to_onnx(simple([(0,)]), dtype="float16")
 
 
 def test_without_onnx(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(ImportError, match=r'pip install "metricboost\[onnx\]"'):
-        simple([(0,)]).to_onnx(tmp_path / "metric.onnx")
+        to_onnx(simple([(0,)]), tmp_path / "metric.onnx")
     assert not list(tmp_path.iterdir())

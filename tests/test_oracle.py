@@ -1,12 +1,12 @@
-"""The NumPy engine against the paper written out: explicit D_i, A, W, full sorting, double loops.
+"""Tests of the NumPy engine against the literal implementation of the paper (``literal``).
 
-Each option of a fit alone, then all of them together: the same matrix A at every attempt, the same
-xi, weights, margins, complexities, terms in the same order, and the same chosen metric.
+The cases use each option of a fit alone, and all options together. Both fits must have the same
+matrix A at every attempt, the same xi, weights, margins, complexities and terms, and the same final
+metric.
 """
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -15,32 +15,27 @@ from typing import Any
 import literal
 import numpy as np
 import pytest
+from literal_screening import screened_pairs
 
 from metricboost import SparseMetric
-from metricboost.boosting import (
-    BoostingOptions,
-    Learned,
-    LearningOptions,
-    Path,
-    forms,
-    learn,
-    loop,
-)
+from metricboost.boosting import forms, loop
 from metricboost.boosting.forms import LaplacianForm, PanelForm, QuadraticForm
-from metricboost.boosting.line_search import step_weight
-from metricboost.boosting.neighborhoods import class_neighborhoods
+from metricboost.boosting.line_search import Line, step_weight
+from metricboost.boosting.loop import BoostingOptions
+from metricboost.boosting.neighborhoods import Neighborhoods, class_neighborhoods
+from metricboost.boosting.state import Move, State, Weights
 from metricboost.boosting.terms import Candidates
-from metricboost.engines import get_engine, host
-from metricboost.engines.host import HostLine, HostRows
-from metricboost.engines.rows import Line
-from metricboost.engines.search import Neighborhoods
+from metricboost.engines import get_engine
+from metricboost.model import Path
+from metricboost.training.learn import Learned, learn
+from metricboost.training.options import LearningOptions
 
 Array = literal.Array
 RTOL = 1e-8
 
 
 def relative_error(found: Any, expected: Any) -> float:
-    """The largest deviation over the largest entry."""
+    """The largest deviation divided by the largest entry."""
     found, expected = np.asarray(found, dtype=float), np.asarray(expected, dtype=float)
     assert found.shape == expected.shape
     scale = np.abs(expected).max(initial=0.0)
@@ -51,7 +46,7 @@ def relative_error(found: Any, expected: Any) -> float:
 
 
 def table(n: int, p: int) -> tuple[Array, Array]:
-    """A linear signal, an interaction and a spread; the last column is constant."""
+    """A linear signal, an interaction, a difference in spread, and a constant column."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, p)) * rng.uniform(0.5, 3.0, p) + rng.normal(size=p)
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
@@ -62,21 +57,21 @@ def table(n: int, p: int) -> tuple[Array, Array]:
 
 
 def reciprocal_table(n: int, p: int) -> tuple[Array, Array]:
-    """The same with two columns that are each other's reciprocal: their product does not vary.
+    """The table with two reciprocal columns, whose product does not vary.
 
-    Only for degree 2: beyond it, products with that one repeat other candidates' columns, and
-    no rule says which of two equal columns a step takes.
+    The table is used for degree 2 only. With a higher degree, products with the constant product
+    have the same values as other candidates, and the choice between them is not defined.
     """
     X, labels = table(n, p)
     rank = X[:, 0].argsort().argsort()
-    size = 1.0 + (rank % (n // 2)) % 2  # the same sizes on both sides of zero: means of zero
+    size = 1.0 + (rank % (n // 2)) % 2  # symmetric about zero, so that the means are zero
     X[:, 0] = np.where(rank < n // 2, -size, size)
     X[:, 1] = 2 / X[:, 0]
     return X, labels
 
 
 def spread_table(n: int, p: int) -> tuple[Array, Array]:
-    """Classes that differ only in second moments: two spreads, three correlations."""
+    """Classes that differ in second moments only: two variances and three correlations."""
     rng = np.random.default_rng(1)
     positive = rng.permutation(np.arange(n) % 2 == 0)
     sign = np.where(positive, 1.0, -1.0)
@@ -90,7 +85,7 @@ def spread_table(n: int, p: int) -> tuple[Array, Array]:
 
 
 def whole_numbers(n: int, p: int) -> tuple[Array, Array]:
-    """Answers from 0 to 3: most distances are equal, and rows are ordered by their number."""
+    """Integers from 0 to 3. Most distances are equal, and rows are then ordered by number."""
     rng = np.random.default_rng(2)
     X = rng.integers(0, 4, (n, p)).astype(float)
     labels = X[:, 0] + X[:, 1] * X[:, 2] / 2 + 0.3 * rng.normal(size=n) > 2.5
@@ -98,7 +93,7 @@ def whole_numbers(n: int, p: int) -> tuple[Array, Array]:
 
 
 def three_classes(n: int, p: int) -> tuple[Array, Array]:
-    """An interaction cut at two places, unequally."""
+    """Three classes of unequal size, from an interaction with two thresholds."""
     return _cut_signal(n, p, [-0.7, 0.3])
 
 
@@ -115,7 +110,7 @@ def _cut_signal(n: int, p: int, places: list[float]) -> tuple[Array, Array]:
 
 
 def three_spreads(n: int, p: int) -> tuple[Array, Array]:
-    """Three classes that differ in second moments alone, and a fourth of five rows."""
+    """Three classes that differ in second moments only, and a fourth class with five rows."""
     rng = np.random.default_rng(7)
     labels = rng.permutation(np.r_[np.arange(n - 5) % 3, [3] * 5])
     X = rng.normal(size=(n, p))
@@ -126,7 +121,7 @@ def three_spreads(n: int, p: int) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class Case:
-    """A fit to follow, and how many of its steps must really be accepted."""
+    """A fit to compare, and the number of steps that must be accepted."""
 
     name: str
     boosting: dict[str, Any] = field(default_factory=dict)
@@ -134,9 +129,9 @@ class Case:
     n: int = 50
     p: int = 9
     table: Callable[[int, int], tuple[Array, Array]] = table
-    rare: int = 0  # rows of the last class, 0 for as drawn
+    rare: int = 0  # number of rows of the last class; 0 keeps the drawn number
     weighted: bool = False
-    form: str = "formed"  # or "applied": how A is held
+    form: str = "formed"  # or "applied": whether A is computed in full
     accepted: int = 30
 
     def data(self) -> tuple[Array, Array, Array]:
@@ -166,13 +161,13 @@ LEARNING: dict[str, Any] = {
 
 
 def start_matrix(p: int) -> Array:
-    """A full-rank start over the columns."""
+    """A start matrix of full rank over the columns."""
     B = np.random.default_rng(3).normal(size=(p, p))
     return 0.01 * (B @ B.T)
 
 
 def start_metric(p: int) -> SparseMetric:
-    """A metric with constants of its own: a product, a column scaled once more, and a column."""
+    """A start metric with its own constants, on a product and two columns."""
     rng = np.random.default_rng(4)
     return SparseMetric(
         [(1, 4), (0,), (2,)],
@@ -185,7 +180,7 @@ def start_metric(p: int) -> SparseMetric:
 
 
 def column_metric(p: int) -> SparseMetric:
-    """A metric on two columns that no step would choose twice."""
+    """A metric on two columns that no two steps select."""
     constants = np.zeros(p), np.ones(p), np.zeros(2), np.ones(2)
     return SparseMetric([(5,), (30,)], 0.1 * np.eye(2), *constants)
 
@@ -263,7 +258,7 @@ CASES = [
 
 @dataclass
 class Seen:
-    """What passed through the loop at one attempt."""
+    """The recorded values of one attempt."""
 
     margins: Array
     form: QuadraticForm | None = None
@@ -276,22 +271,22 @@ class Seen:
 
 @dataclass(repr=False)
 class Followed:
-    """A fit of the package beside the literal one."""
+    """A fit of the package and the literal fit."""
 
     case: Case
     learned: Learned
-    path: Path  # in candidate numbers, before columns were renumbered
+    path: Path  # terms as candidate numbers
     candidates: Candidates
     seen: list[Seen]
     literal: literal.LiteralFit
 
     def error(self, of: Callable[[Seen, literal.Attempt], float]) -> float:
-        """The largest error over the attempts."""
+        """The largest relative error over the attempts."""
         return max(of(seen, step) for seen, step in zip(self.seen, self.literal.attempts))
 
 
 def follow(case: Case) -> Followed:
-    """Run the package with its rooms' doors watched, then the literal algorithm."""
+    """Run the package with recorded intermediate results, and then the literal algorithm."""
     X, labels, weight = case.data()
     options = case.options()
     seen: list[Seen] = []
@@ -308,11 +303,11 @@ def follow(case: Case) -> Followed:
 
 def _watch(patch: pytest.MonkeyPatch, seen: list[Seen], kept: dict[str, Any]) -> None:
     eigenvector, search, boost = loop.sparse_eigenvector, loop.step_weight, loop.boost
-    weigh, line = HostRows.weigh, host.HostLine
+    weights, line = State.weights, State.line
 
-    def watched_weights(rows: HostRows, in_bag: Array) -> None:
-        seen.append(Seen(rows.margins.copy()))
-        weigh(rows, in_bag)
+    def watched_weights(state: State, in_bag: Array) -> Weights:
+        seen.append(Seen(state.margins.copy()))
+        return weights(state, in_bag)
 
     def watched_eigenvector(form: QuadraticForm, kappa: int) -> Any:
         seen[-1].form = form
@@ -320,9 +315,10 @@ def _watch(patch: pytest.MonkeyPatch, seen: list[Seen], kept: dict[str, Any]) ->
         seen[-1].diagonal = form.diagonal().copy()
         return eigenvector(form, kappa)
 
-    def watched_line(u: Array, gain: Array) -> Line:
-        seen[-1].bag_weights, seen[-1].gain = u.copy(), gain.copy()
-        return line(u, gain)
+    def watched_line(state: State, u: Weights, move: Move) -> Line:
+        seen[-1].bag_weights = u.all[u.in_bag].copy()
+        seen[-1].gain = move.gain[u.in_bag].copy()
+        return line(state, u, move)
 
     def watched_search(line: Line) -> float:
         seen[-1].step_weight = search(line)
@@ -332,12 +328,11 @@ def _watch(patch: pytest.MonkeyPatch, seen: list[Seen], kept: dict[str, Any]) ->
         kept["candidates"], kept["path"] = candidates, boost(candidates, *args)
         return kept["path"]
 
-    patch.setattr(HostRows, "weigh", watched_weights)
-    patch.setattr(host, "HostLine", watched_line)
+    patch.setattr(State, "weights", watched_weights)
+    patch.setattr(State, "line", watched_line)
     patch.setattr(loop, "sparse_eigenvector", watched_eigenvector)
     patch.setattr(loop, "step_weight", watched_search)
-    # The function ``learn`` hides its module of the same name from attribute access.
-    patch.setattr(importlib.import_module("metricboost.boosting.learn"), "boost", watched_boost)
+    patch.setattr("metricboost.training.learn.boost", watched_boost)
 
 
 @pytest.fixture(scope="module", params=CASES, ids=lambda case: case.name.replace(" ", "-"))
@@ -354,7 +349,7 @@ def followed(name: str) -> Followed:
 
 
 def test_same_attempts_are_accepted(run: Followed) -> None:
-    """Thirty attempts or more, of which the case's number are accepted: the same in both."""
+    """Both fits accept the same attempts, and as many as the case requires."""
     assert len(run.seen) == len(run.literal.attempts) >= 30
     assert run.path.n_attempts == len(run.literal.attempts)
     assert [s.attempt for s in run.path.steps] == [s.attempt for s in run.literal.steps]
@@ -362,7 +357,7 @@ def test_same_attempts_are_accepted(run: Followed) -> None:
 
 
 def test_same_matrix_on_the_panel(run: Followed) -> None:
-    """``A = sum u_i D_i`` over the bag: all of it, and its diagonal, at every attempt."""
+    """``A = sum u_i D_i`` over the bag and its diagonal are equal at every attempt."""
 
     def error(seen: Seen, step: literal.Attempt) -> float:
         A = step.A * _factor(run, step)
@@ -372,24 +367,24 @@ def test_same_matrix_on_the_panel(run: Followed) -> None:
 
 
 def _factor(run: Followed, step: literal.Attempt) -> float:
-    """The package's weights are 1 for the row of the smallest margin; a scale changes nothing."""
+    """The factor between the weights. In the package the largest exponential is 1."""
     return float(1 / (step.u / run.case.data()[2]).max())
 
 
 def test_the_form_that_was_meant(run: Followed) -> None:
-    """A is formed, or, where the case says so, only applied."""
+    """A is computed in full or only applied, as the case requires."""
     kind = LaplacianForm if run.case.form == "applied" else PanelForm
     assert all(isinstance(seen.form, kind) for seen in run.seen)
 
 
 def test_same_margins(run: Followed) -> None:
-    """``<D_i, W>`` of every row before every attempt, refreshed neighbours included."""
+    """The margins ``<D_i, W>`` are equal before every attempt, including refreshes."""
     errors = [relative_error(s.margins, m) for s, m in zip(run.seen, run.literal.margins)]
     assert max(errors) < RTOL
 
 
 def test_same_gains_and_weights_on_the_bag(run: Followed) -> None:
-    """``xi' D_i xi`` and ``u_i`` of the rows in the bag, and the w found from them, every time."""
+    """The gains, the weights of the rows in the bag, and the step weights are equal."""
     draws = literal.Draws(
         run.case.options().boosting.seed, len(run.seen[0].margins),
         run.case.options().boosting.subsample, None,
@@ -403,7 +398,7 @@ def test_same_gains_and_weights_on_the_bag(run: Followed) -> None:
 
 
 def test_same_steps(run: Followed) -> None:
-    """Support, xi up to its sign, w and loss of every accepted step."""
+    """Support, xi up to its sign, w and the loss of every accepted step are equal."""
     for step, expected in zip(run.path.steps, run.literal.steps):
         assert step.support.tolist() == expected.support
         sign = np.sign(step.xi @ expected.xi)
@@ -414,18 +409,18 @@ def test_same_steps(run: Followed) -> None:
 
 
 def test_same_candidates_in_the_same_order(run: Followed) -> None:
-    """The candidate tuples, their standardised columns, and their numbers after each step."""
+    """The candidates, their standardised columns, and their number after each step are equal."""
     terms = [run.candidates.term(t) for t in range(len(run.candidates))]
     assert terms == run.literal.features.terms
-    columns = run.candidates.rows.columns(run.candidates.terms(np.arange(len(terms))))
+    columns = run.candidates.table.columns(run.candidates.terms(np.arange(len(terms))))
     assert relative_error(columns, run.literal.features.phi()) < RTOL
     sizes = [(s.n_terms, s.n_candidates) for s in run.path.steps]
     assert sizes == [(s.n_selected, s.n_candidates) for s in run.literal.steps]
 
 
 def test_same_complexity(run: Followed) -> None:
-    """C_m, the trace of the root of W, before the first step, halfway and at the end."""
-    # The literal root of a zero eigenvalue is only as good as the root of its rounding.
+    """C_m is equal before the first step, after half of the steps, and at the end."""
+    # The literal root of a zero eigenvalue has the root of its rounding error.
     tolerance = max(RTOL, 50 * float(np.sqrt(np.finfo(np.longdouble).eps)))
     for m in {0, 1, len(run.path) // 2, len(run.path)} & set(range(len(run.path) + 1)):
         expected = literal.trace_of_root(run.literal.metric(m))
@@ -433,7 +428,7 @@ def test_same_complexity(run: Followed) -> None:
 
 
 def test_same_metric_after_every_step(run: Followed) -> None:
-    """W_m over the candidates, and it is positive semi-definite."""
+    """W_m over the candidates is equal and positive semi-definite."""
     for m in range(len(run.path) + 1):
         expected = run.literal.metric(m).astype(float)
         factor = run.path.factor(m)
@@ -444,9 +439,9 @@ def test_same_metric_after_every_step(run: Followed) -> None:
 
 
 def test_same_stop_and_same_final_metric(run: Followed) -> None:
-    """The chosen step, and W after pruning, by its terms in columns of the whole table."""
+    """The chosen step and the pruned W, in columns of the whole table, are equal."""
     assert run.learned.best_iter == run.literal.best
-    metric = run.learned.metric(run.learned.factor, None)
+    metric = run.learned.metric(run.learned.factor)
     W = metric.matrix()
     found = {
         (a, b): W[s, t] for s, a in enumerate(metric.columns) for t, b in enumerate(metric.columns)
@@ -459,8 +454,8 @@ def test_same_stop_and_same_final_metric(run: Followed) -> None:
 
 
 def test_final_embedding_has_the_literal_distances(run: Followed) -> None:
-    """Distances of training rows under the returned metric are those of the literal W."""
-    metric = run.learned.metric(run.learned.factor, None)
+    """Distances of training rows under the final metric are those of the literal W."""
+    metric = run.learned.metric(run.learned.factor)
     X = run.case.data()[0]
     terms = sorted({run.literal.original(t) for t in range(len(run.literal.features.terms))})
     phi = {run.literal.original(t): column for t, column in enumerate(run.literal.features.columns)}
@@ -473,10 +468,10 @@ def test_final_embedding_has_the_literal_distances(run: Followed) -> None:
 
 
 def test_screening_case_screens_pairs_in_literal_order() -> None:
-    """Spread and correlations are found, in the order and with the scores of the double loop."""
+    """Order and scores of the pairs agree with the literal double loop."""
     run = followed("screening")
     _, labels, _ = run.case.data()
-    expected = literal.screened_pairs(run.literal.features.X, labels, run.case.p)
+    expected = screened_pairs(run.literal.features.X, labels, run.case.p)
     screening = run.learned.screening
     assert screening is not None
     assert screening.pairs == [pair for _, pair in expected]
@@ -485,10 +480,10 @@ def test_screening_case_screens_pairs_in_literal_order() -> None:
 
 
 def test_screening_of_three_classes_in_literal_order() -> None:
-    """The same for the roots of chi2; a class of five rows has no say."""
+    """Order and scores agree for three classes. A fourth class with five rows is ignored."""
     run = followed("three classes, screening")
     _, labels, _ = run.case.data()
-    expected = literal.screened_pairs(run.literal.features.X, labels, run.case.p)
+    expected = screened_pairs(run.literal.features.X, labels, run.case.p)
     screening = run.learned.screening
     assert screening is not None
     assert screening.pairs == [pair for _, pair in expected]
@@ -497,7 +492,7 @@ def test_screening_of_three_classes_in_literal_order() -> None:
 
 
 def test_number_of_pairs_is_a_cap() -> None:
-    """The best two of the pairs above the noise."""
+    """The number of pairs is limited to the best two."""
     capped, every = followed("screening, 2 pairs"), followed("screening")
     assert capped.learned.screening is not None
     assert every.learned.screening is not None
@@ -506,13 +501,13 @@ def test_number_of_pairs_is_a_cap() -> None:
 
 @pytest.mark.parametrize("name", ["prune", "prune to 2", "all on, matrix"])
 def test_pruning_cases_prune(name: str) -> None:
-    """Fewer terms in the chosen metric than in W at the best step."""
+    """The final metric has fewer terms than W at the best step."""
     run = followed(name)
     assert len(run.learned.factor.index) < len(run.learned.path.factor(run.learned.best_iter).index)
 
 
 def test_pruning_keeps_the_columns_of_the_start() -> None:
-    """Also those that no two steps chose; columns of a single step are dropped."""
+    """Pruning keeps the columns of the start, and drops columns of a single step."""
     run = followed("prune, metric")
     chosen = [int(t) for step in run.path.steps for t in step.support]
     kept = {column for t in run.learned.factor.index for column in run.learned.terms[t]}
@@ -528,14 +523,14 @@ def test_penalty_cases_stop_early(name: str) -> None:
 
 
 def test_gate_case_rejects_and_trims() -> None:
-    """Some attempts fail, and some steps keep fewer entries than kappa."""
+    """The gate rejects some attempts, and some steps have fewer entries than kappa."""
     run = followed("gate")
     assert len(run.path) < run.path.n_attempts
     assert {len(step.support) for step in run.path.steps} == {1, 2, 3}
 
 
 def test_a_rare_class_has_fewer_neighbours() -> None:
-    """Six rows of one class: five neighbours of each within it, six of every other row."""
+    """A class of six rows gives five neighbours within the class, and six for other rows."""
     run = followed("rare class")
     _, labels, _ = run.case.data()
     found = class_neighborhoods(get_engine("numpy"), run.literal.features.X, labels, 10)
@@ -546,7 +541,7 @@ def test_a_rare_class_has_fewer_neighbours() -> None:
 
 
 def test_two_classes_are_the_same_coded_or_not() -> None:
-    """To the last bit, on every engine's path."""
+    """For two classes, "common" and "coded" give the same bits on every engine."""
     X, labels, weight = followed("two classes, coded").case.data()
     options = followed("two classes, coded").case.options()
     common = replace(options, boosting=replace(options.boosting, multiclass="common"))
@@ -559,7 +554,7 @@ def test_two_classes_are_the_same_coded_or_not() -> None:
 def test_coded_metric_is_the_papers_divided_by_k_minus_one(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """``exp(-y'f / K)`` as it stands: the same margins and loss under (K-1) W at every step."""
+    """The loss ``exp(-y'f / K)`` of (K-1) W is equal to the loss of the package at every step."""
     run = followed(name)
     X, labels, weight = run.case.data()
     K = int(labels.max()) + 1
@@ -575,16 +570,16 @@ def test_coded_metric_is_the_papers_divided_by_k_minus_one(
 
 
 def test_constant_product_is_a_zero_column() -> None:
-    """The product of reciprocal columns is a candidate of zeros, and no step uses it."""
+    """The product of reciprocal columns is a zero column, and no step selects it."""
     run = followed("constant product")
     assert (0, 1) in run.literal.features.terms
     number = run.candidates.number((0, 1))
-    assert not run.candidates.rows.columns(run.candidates.terms(np.array([number]))).any()
+    assert not run.candidates.table.columns(run.candidates.terms(np.array([number]))).any()
     assert all(number not in step.support for step in run.path.steps)
 
 
 def test_rotation_case_outgrows_the_columns_kept() -> None:
-    """Eighty steps on eight columns: the embedding was rotated, and the margins still agree."""
+    """Eighty steps on eight columns rotate the embedding, and the margins still agree."""
     assert len(followed("refresh, rotated").path) > 64
 
 
@@ -593,31 +588,33 @@ def test_rotation_case_outgrows_the_columns_kept() -> None:
 
 @pytest.fixture(scope="module")
 def parts() -> dict[str, Any]:
-    """Random features, neighbours of unequal k, weights, and all D_i."""
+    """Random columns, neighbours with unequal k, weights, and all D_i."""
     rng = np.random.default_rng(5)
     X, labels = rng.normal(size=(40, 7)), (rng.random(40) < 0.4).astype(np.intp)
     engine = get_engine("numpy")
     near = class_neighborhoods(engine, X, labels, 5)
-    rows = HostRows(engine, X.T)
-    candidates = Candidates(rows, 2)
+    candidates = Candidates(engine.table(X.T), 2)
     candidates.add([(0, 1), (2, 2), (3, 6)])
-    rows.use(Neighborhoods(near.same, near.other[:, :3], near.found))
+    state = State(candidates.table, labels, np.ones(40))
+    state.use(Neighborhoods(near.same, near.other[:, :3], near.found))
     every = candidates.terms(np.arange(10))
-    phi = rows.columns(every)
+    phi = candidates.table.columns(every)
     D = literal.information_matrices(phi, near.same.tolist(), near.other[:, :3].tolist())
-    rows.inside = u = rng.exponential(size=40) * (rng.random(40) < 0.7)
-    return {"rows": rows, "every": every, "phi": phi, "D": D, "u": u, "rng": rng}
+    u = rng.exponential(size=40) * (rng.random(40) < 0.7)
+    weights = Weights(u > 0, u, u, state.graph.weighted(u))
+    return {"state": state, "weights": weights, "every": every, "phi": phi, "D": D, "u": u,
+            "rng": rng}  # fmt: skip
 
 
 def test_laplacian_identity(parts: dict[str, Any]) -> None:
-    """``A v = sum_i r_i D_i v`` without any D_i: formed, applied, and as three passes."""
-    rows, phi, D, u = (parts[name] for name in ("rows", "phi", "D", "u"))
+    """``A v = sum_i r_i D_i v`` agrees for A computed in full and for A applied."""
+    state, weights, phi, D, u = (parts[name] for name in ("state", "weights", "phi", "D", "u"))
     A = np.einsum("i,iab->ab", u, D)
     v = parts["rng"].normal(size=10)
-    assert relative_error(rows.matrix(parts["every"]), A) < 1e-12
-    assert relative_error(phi.T @ rows.graph.laplacian((phi @ v)[:, None], u)[:, 0], A @ v) < 1e-12
+    assert relative_error(weights.bag.form(phi), A) < 1e-12
+    assert relative_error(phi.T @ (weights.bag @ (phi @ v)[:, None])[:, 0], A @ v) < 1e-12
     for every in (True, False):
-        form = LaplacianForm(rows, parts["every"], every)
+        form = LaplacianForm(state, weights, parts["every"], every)
         assert relative_error(form.apply(np.arange(10)[None, :], v[None, :])[0], A @ v) < 1e-12
         assert relative_error(form.diagonal(), A.diagonal()) < 1e-12
         index = np.array([1, 4, 8])
@@ -625,16 +622,16 @@ def test_laplacian_identity(parts: dict[str, Any]) -> None:
 
 
 def test_margins_are_inner_products(parts: dict[str, Any]) -> None:
-    """``<D_i, W>`` is the margin under any factor of W, and D_i's diagonal that of a column."""
-    graph, phi, D = parts["rows"].graph, parts["phi"], parts["D"]
+    """``<D_i, W>`` is the margin, and the diagonal of D_i has the column margins."""
+    graph, phi, D = parts["state"].graph, parts["phi"], parts["D"]
     L = parts["rng"].normal(size=(10, 4))
     assert relative_error(graph.margins(phi @ L), np.einsum("iab,ab->i", D, L @ L.T)) < 1e-12
     diagonals = np.einsum("iaa->ia", D)
-    assert relative_error(graph.column_margins(phi), diagonals) < 1e-12
+    assert relative_error(graph.column_margins(phi, np.float64), diagonals) < 1e-12
 
 
 def test_slope_of_the_loss_is_the_quadratic_form(parts: dict[str, Any]) -> None:
-    """At w = 0 the loss along ``xi xi'`` falls by ``xi' A xi``: finite differences agree."""
+    """The derivative of the loss along ``xi xi'`` at 0 is ``-xi' A xi``, by finite differences."""
     D, u = parts["D"], parts["u"]
     xi = parts["rng"].normal(size=10)
     xi /= np.linalg.norm(xi)
@@ -645,11 +642,11 @@ def test_slope_of_the_loss_is_the_quadratic_form(parts: dict[str, Any]) -> None:
 
 
 def test_the_step_weight_is_a_stationary_point(parts: dict[str, Any]) -> None:
-    """Finite differences of the loss vanish at w, and w is lower than its neighbours."""
+    """The finite difference of the loss at w is zero, and the loss at w is a minimum."""
     D, u = parts["D"], parts["u"]
     xi = np.linalg.eigh(np.einsum("i,iab->ab", u, D))[1][:, -1]
     gain = np.einsum("a,iab,b->i", xi, D, xi)
-    w = step_weight(HostLine(u, gain))
+    w = step_weight(Line(np, u, gain))
 
     def loss(at: float) -> float:
         return float((u * np.exp(-at * gain)).sum())
@@ -661,7 +658,7 @@ def test_the_step_weight_is_a_stationary_point(parts: dict[str, Any]) -> None:
 
 
 def test_coded_margin_is_the_own_discriminant() -> None:
-    """``y'f / K = f_own / (K - 1)``: the others' f add up to minus the own."""
+    """``y'f / K = f_own / (K - 1)``, because the f_c sum to zero."""
     for K in (2, 3, 7):
         for own in range(K):
             f_own = [-1.0 if c == own else 1 / (K - 1) for c in range(K)]
@@ -673,7 +670,7 @@ def test_coded_margin_is_the_own_discriminant() -> None:
     "name", ["all on", "gate", "refresh", "degree 2, applied", "four classes, all on, coded"]
 )
 def test_a_fit_cut_short_is_a_shorter_fit(name: str) -> None:
-    """Nothing depends on the attempts to come: the first steps are the same to the last bit."""
+    """The first steps of a longer fit are bit for bit equal to a shorter fit."""
     case = next(case for case in CASES if case.name == name)
     X, labels, weight = case.data()
     full = learn(X, labels, weight, get_engine("numpy"), case.options())

@@ -1,4 +1,4 @@
-"""The report: its numbers, its size, its safety; and the page itself in a real browser."""
+"""The report: its numbers, its size and its safety, and the page itself in a real browser."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from sklearn.metrics import (
 
 pytest.importorskip("jinja2")
 
-from metricboost import SDistClassifier, SDistClassifierCV, load
+from metricboost import SDist, SDistClassifier, SDistClassifierCV, load
 from metricboost.datasets import make_xor
+from metricboost.engines import get_engine
 from metricboost.errors import GuessingWarning
 from metricboost.report import make_report
-from metricboost.report._quality import calibration, quality
+from metricboost.report._quality import quality
 
 MEBIBYTE = 2**20
 
@@ -56,9 +57,9 @@ def test_scores(fitted):
     labels = (y == "yes").astype(int)
     probabilities = model.predict_proba(X)
     found = quality(labels, probabilities, probabilities.argmax(axis=1))
-    assert found["error"] == pytest.approx(1 - accuracy_score(y, model.predict(X)))
-    assert found["interval"][0] < found["error"] < found["interval"][1]
-    scores = {name: value for name, value, _ in found["scores"]}
+    assert found.error == pytest.approx(1 - accuracy_score(y, model.predict(X)))
+    assert found.interval[0] < found.error < found.interval[1]
+    scores = {score.name: score.value for score in found.scores}
     assert scores["Area under the ROC curve"] == pytest.approx(
         roc_auc_score(labels, probabilities[:, 1])
     )
@@ -66,10 +67,35 @@ def test_scores(fitted):
         balanced_accuracy_score(y, model.predict(X))
     )
     assert scores["Brier score"] == pytest.approx(brier_score_loss(labels, probabilities[:, 1]))
-    assert np.sum(found["confusion"]) == len(y)
-    bins = calibration(labels, probabilities)
-    assert sum(part["n"] for part in bins) == len(y)
-    assert sum(part["n"] * part["true"] for part in bins) == pytest.approx(labels.sum())
+    assert np.sum(found.confusion) == len(y)
+    assert sum(part.n for part in found.calibration) == len(y)
+    observed = sum(part.n * part.observed for part in found.calibration)
+    assert observed == pytest.approx(labels.sum())
+
+
+def test_a_report_of_a_model(fitted):
+    """``make_report`` shows the parameters, problems and row numbers that it is given."""
+    model, X, y = fitted
+    page = make_report(
+        model.model_, X[:9], y[:9], title="Nine rows", parameters={"max_iter": 75},
+        problems=[("income", "has the text 'none' among its numbers.")],
+        numbers=np.arange(100, 109), engine=get_engine("numpy"),
+    )  # fmt: skip
+    assert "<title>Nine rows</title>" in page.html
+    assert '<th scope="row">max_iter</th><td>75</td>' in page.html
+    assert "<b>income</b> has the text &#39;none&#39; among its numbers." in page.html
+    rows = data_of(page)["rows"]
+    assert unpacked(rows["numbers"]).tolist() == list(range(100, 109))
+    assert rows["last"] == 108
+    assert "max_iter" not in make_report(model.model_).html
+    assert '<th scope="row">max_iter</th><td>75</td>' in model.report().html
+
+
+def test_models_without_predictions():
+    X, y = make_xor(n_samples=100, n_features=4, informative=2, random_state=0)
+    sdist = SDist(max_iter=2, n_averaged=1, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="only embeds rows"):
+        make_report(sdist.model_, X)
 
 
 def test_the_rows_of_the_page(fitted, report):
@@ -154,7 +180,7 @@ def test_a_model_that_learned_nothing():
 
 
 def test_a_model_that_found_nothing_says_so_first(tmp_path):
-    """Columns that say nothing about the classes: in ``fit``, on the page and after loading."""
+    """``fit`` warns, and the page begins with the same sentence, also after loading."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(100, 40)), np.arange(100) % 2
     with pytest.warns(GuessingWarning, match="no better than guessing") as heard:
@@ -212,12 +238,12 @@ def test_twenty_thousand_rows_stay_small(fitted):
     random = np.random.default_rng(0)
     rows = random.integers(0, len(X), 20_000)
     many = X[rows] + 0.1 * random.normal(size=(20_000, X.shape[1]))
-    page = make_report(model, many, y[rows]).html
-    assert data_of(make_report(model, many[:10], y[rows][:10]))["rows"]["n"] == 10
+    page = make_report(model.model_, many, y[rows]).html
+    assert data_of(make_report(model.model_, many[:10], y[rows][:10]))["rows"]["n"] == 10
     assert len(page) < 5 * MEBIBYTE
 
 
-# In a real browser
+# --- in a real browser
 
 BROWSER = (
     shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -242,13 +268,13 @@ def browser():
 
 @pytest.fixture
 def page(browser, report, tmp_path):
-    """The page, just opened, with an empty log."""
+    """The page, newly opened, with empty logs."""
     report.save(tmp_path / "report.html")
     for kind in ("browser", "performance"):
         browser.get_log(kind)
     browser.get((tmp_path / "report.html").as_uri())
     yield browser
-    assert browser.get_log("browser") == []  # no error on the console, whatever was done
+    assert browser.get_log("browser") == []  # the test caused no error on the console
 
 
 def find(page, name):
@@ -267,7 +293,7 @@ def test_nothing_is_fetched(page):
 
 
 def place_of(rows, i, width, height, margin=16):
-    """Where the page draws a row: as large as fits, in the middle."""
+    """The place at which the page draws a row: the map fills the canvas and is centred."""
     points = unpacked(rows["points"]).reshape(-1, 2).astype(float)
     right, top = points.max(axis=0)
     factor = min((width - 2 * margin) / right, (height - 2 * margin) / top)
@@ -276,7 +302,7 @@ def place_of(rows, i, width, height, margin=16):
 
 
 def shown(page, name):
-    """An element, in the middle of the window."""
+    """An element of the page, scrolled to the middle of the window."""
     element = find(page, name)
     page.execute_script(
         "arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", element
@@ -295,11 +321,11 @@ def test_a_click_explains_a_row(page, report, fitted, row):
     ActionChains(page).move_to_element_with_offset(
         canvas, round(x - size[0] / 2), round(y - size[1] / 2)
     ).click().perform()
-    assert find(page, "map").get_attribute("title").startswith("Row ")  # pointed at
+    assert find(page, "map").get_attribute("title").startswith("Row ")  # the pointer is on a mark
     said = find(page, "said").text
     found = int(re.match(r"Row (\d+):", said).group(1))
     there = np.hypot(*np.subtract(place_of(data_of(report)["rows"], found, *size), (x, y)))
-    assert there < 2  # that row, or one drawn on the same spot
+    assert there < 2  # this row, or one that is drawn at the same place
     assert f"classified as “{model.predict(X[[found]])[0]}”" in said
     assert find(page, "row").get_property("value") == str(found)
     near = model.explain(X[[found]], n_neighbors=1)[0].neighbors

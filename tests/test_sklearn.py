@@ -152,7 +152,7 @@ def test_n_jobs_changes_nothing(cls, n_jobs, xor):
 
 
 def test_blas_threads_change_nothing(xor):
-    """Nor does it depend on how many threads BLAS has."""
+    """The metric does not depend on the number of threads of BLAS."""
     found = []
     for threads in (1, 2):
         with threadpool_limits(threads, user_api="blas"):
@@ -162,7 +162,7 @@ def test_blas_threads_change_nothing(xor):
 
 @pytest.mark.parametrize("classifier", ["auto", "kernel", "mixture"])
 def test_blas_threads_change_no_prediction(classifier):
-    """Of a metric with enough terms for BLAS to share its work, whatever the readout."""
+    """The metric has so many terms that BLAS would use several threads."""
     X, y = make_classification(150, 300, n_informative=100, n_redundant=0, random_state=1)
     found = []
     for threads in (1, 2):
@@ -206,7 +206,7 @@ def test_fit_leaves_its_input_alone(xor):
 
 
 def test_transformer_before_neighbours(xor):
-    """``SDist`` in a pipeline: nearest neighbours find what they cannot see in the raw table."""
+    """Nearest neighbours after ``SDist`` are better than on the raw table."""
     X, y = xor
     plain = KNeighborsClassifier(5).fit(X[:100], y[:100]).score(X[100:], y[100:])
     pipe = make_pipeline(StandardScaler(), sdist(SDist), KNeighborsClassifier(5))
@@ -214,7 +214,7 @@ def test_transformer_before_neighbours(xor):
 
 
 def test_fit_transform_is_fit_then_transform(xor):
-    """``fit_transform`` is no third way."""
+    """``fit_transform`` gives the result of ``fit`` and then ``transform``."""
     X, y = xor
     together = sdist(SDist).fit_transform(X, y)
     assert_array_equal(together, sdist(SDist).fit(X, y).transform(X))
@@ -288,7 +288,7 @@ def test_select_from_model(xor):
 
 
 def test_more_than_two_classes_by_one_against_the_rest(xor):
-    """Three classes also as scikit-learn makes several fits of two out of them."""
+    """``OneVsRestClassifier`` makes several fits of two classes from three."""
     X, _ = xor
     y = np.digitize(X[:, 0], [-0.5, 0.5])
     assert OneVsRestClassifier(sdist()).fit(X, y).score(X, y) > 0.7
@@ -385,7 +385,7 @@ def test_pandas_output(cls, xor, frame):
 
 @BOTH
 def test_polars_output(cls, xor):
-    """The same for polars, from polars."""
+    """polars in, polars out."""
     table = pl.DataFrame(xor[0], schema=NAMES)
     model = sdist(cls).set_output(transform="polars").fit(table, xor[1])
     out = model.transform(table)
@@ -522,7 +522,7 @@ def test_weights_reach_the_classifier(xor, weight):
 
 @pytest.mark.usefixtures("routing")
 def test_weights_reach_the_transformer(xor, weight):
-    """So it does for ``SDist`` in the middle of one."""
+    """A pipeline passes ``sample_weight`` on to ``SDist`` as a step."""
     X, y = xor
     pipe = make_pipeline(sdist(SDist).set_fit_request(sample_weight=True), KNeighborsClassifier())
     pipe.fit(X, y, sample_weight=weight)

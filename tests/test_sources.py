@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,15 +14,15 @@ import numpy.typing as npt
 import pytest
 from scipy import sparse
 
-from metricboost.imputation import Imputation
+from metricboost.inputs import Imputation
 from metricboost.sources import (
+    BLOCK_NUMBERS,
     Block,
     InMemory,
     corrected_weights,
     draw,
     draw_among,
     least_sample,
-    memory,
     quotas,
     sampling,
 )
@@ -36,19 +37,22 @@ from metricboost.sources.statistics import (
 Array = npt.NDArray[Any]
 
 
-@pytest.fixture(params=["one block", "many blocks"])
-def blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if request.param == "many blocks":
-        monkeypatch.setattr(memory, "BLOCK_NUMBERS", 100)
-
-
 def source_of(
-    X: Any, labels: Array | None = None, rows: Array | None = None, first: int = 0
+    X: Any, labels: Array | None = None, rows: Array | None = None, **given: Any
 ) -> InMemory:
     """A table with weights; its rows are of two classes in turn if no labels are given."""
     n = X.shape[0] if rows is None else len(rows)
     labels = np.arange(n) % 2 if labels is None else labels
-    return InMemory(X, labels, 1.0 + np.arange(n) % 5, rows, first=first)
+    return InMemory(X, labels, 1.0 + np.arange(n) % 5, rows, **given)
+
+
+Maker = Callable[..., InMemory]
+
+
+@pytest.fixture(params=[BLOCK_NUMBERS, 100], ids=["one block", "many blocks"])
+def in_blocks(request: pytest.FixtureRequest) -> Maker:
+    """``source_of``, for sources that are read in one block or in many."""
+    return partial(source_of, block_numbers=request.param)
 
 
 # --- samples
@@ -128,13 +132,12 @@ def test_the_least_sample() -> None:
         quotas(counts, 151)
 
 
-@pytest.mark.usefixtures("blocks")
 @pytest.mark.parametrize("seed", [0, 11])
-def test_a_sample_has_the_rows_with_the_smallest_priorities(seed: int) -> None:
+def test_a_sample_has_the_rows_with_the_smallest_priorities(in_blocks: Maker, seed: int) -> None:
     labels = np.random.default_rng(0).choice(3, 2000, p=[0.7, 0.28, 0.02])
     counts = np.bincount(labels)
     sizes = quotas(counts, 300)
-    found = draw(source_of(np.zeros((2000, 2)), labels), 300, seed)
+    found = draw(in_blocks(np.zeros((2000, 2)), labels), 300, seed)
     expected = [
         row
         for c, size in enumerate(sizes)
@@ -296,18 +299,19 @@ def numbers(n: int = 170, p: int = 3, seed: int = 0) -> Array:
 
 
 @ALL
-@pytest.mark.usefixtures("blocks")
 @pytest.mark.parametrize("which", ["all", "some"])
-def test_blocks_have_all_rows_in_order(layout: str, which: str, tmp_path: Path) -> None:
+def test_blocks_have_all_rows_in_order(
+    in_blocks: Maker, layout: str, which: str, tmp_path: Path
+) -> None:
     X = numbers()
     rows = np.flatnonzero(np.arange(170) % 4 != 1) if which == "some" else None
     own = X if rows is None else X[rows]
     labels = np.random.default_rng(1).integers(0, 3, len(own))
-    source = source_of(LAYOUTS[layout](X, tmp_path), labels, rows=rows, first=7)
+    source = in_blocks(LAYOUTS[layout](X, tmp_path), labels, rows=rows, first=7)
     assert source.shape == own.shape
     assert source.class_count.tolist() == np.bincount(labels).tolist()
     found = collected(source)
-    assert len(found.blocks) == (1 if memory.BLOCK_NUMBERS > 100 else -(-len(own) // 33))
+    assert len(found.blocks) == (-(-len(own) // 33) if source.block_numbers == 100 else 1)
     joined = found.joined()
     expected = np.arange(170) if rows is None else rows
     assert joined.numbers.tolist() == (7 + expected).tolist()
@@ -316,19 +320,24 @@ def test_blocks_have_all_rows_in_order(layout: str, which: str, tmp_path: Path) 
     assert np.array_equal(joined.X, own)
 
 
-def test_blocks_have_at_least_some_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "BLOCK_NUMBERS", 30)
-    source = source_of(numbers(170, 3))
+def test_blocks_have_at_least_some_rows() -> None:
+    source = source_of(numbers(170, 3), block_numbers=30)
     sizes = [len(block.labels) for block in collected(source).blocks]
     assert sizes == [10] * 17
     sizes = [len(block.labels) for block in collected(source, least_rows=64).blocks]
     assert sizes == [64, 64, 42]
 
 
-def test_without_columns_no_column_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "BLOCK_NUMBERS", 100)
-    monkeypatch.setattr(InMemory, "_values", None)
-    found = collected(source_of(numbers(170, 3), first=1000), columns=False)
+@dataclass(frozen=True)
+class Unreadable:
+    """A table that has a shape and no values."""
+
+    shape: tuple[int, int]
+
+
+def test_without_columns_no_values_are_read() -> None:
+    source = source_of(Unreadable((170, 3)), first=1000, block_numbers=100)
+    found = collected(source, columns=False)
     assert [block.X.shape for block in found.blocks] == [(100, 0), (70, 0)]
     assert found.joined().numbers.tolist() == list(range(1000, 1170))
 
@@ -352,12 +361,11 @@ def test_all_rows_are_taken_without_a_copy() -> None:
     assert source_of(X).take(np.arange(170))[0] is X
 
 
-@pytest.mark.usefixtures("blocks")
-def test_imputed_rows() -> None:
+def test_imputed_rows(in_blocks: Maker) -> None:
     X = numbers()
     X[::5, 1] = np.nan
     imputation = Imputation.of(X)
-    source = source_of(X).imputed(imputation)
+    source = in_blocks(X).imputed(imputation)
     assert source.shape == (170, 4)
     assert np.array_equal(collected(source).joined().X, imputation.apply(X))
     some = np.arange(0, 170, 7)
@@ -369,12 +377,11 @@ def test_imputed_rows() -> None:
 
 
 @ALL
-@pytest.mark.usefixtures("blocks")
-def test_column_sums(layout: str, tmp_path: Path) -> None:
+def test_column_sums(in_blocks: Maker, layout: str, tmp_path: Path) -> None:
     X, labels = numbers(170, 4), np.random.default_rng(1).integers(0, 3, 170)
     X[:, 3] = X[:, 3] > 0
     center, scale = np.array([0.1, -2.0, 0.0, 0.5]), np.array([1.0, 0.5, 7.0, 1.0])
-    sums = column_sums(source_of(LAYOUTS[layout](X, tmp_path), labels), center, scale, 1)
+    sums = column_sums(in_blocks(LAYOUTS[layout](X, tmp_path), labels), center, scale, 1)
     units = (X - center) / scale
     assert sums.n == 170
     assert np.allclose(sums.total, units.sum(axis=0), rtol=1e-12)
@@ -387,12 +394,11 @@ def test_column_sums(layout: str, tmp_path: Path) -> None:
     assert np.allclose(scale * sums.deviation, X.std(axis=0), rtol=1e-12)
 
 
-@pytest.mark.usefixtures("blocks")
-def test_column_sums_with_values_far_out() -> None:
+def test_column_sums_with_values_far_out(in_blocks: Maker) -> None:
     """Their squares do not overflow, and the range is what it is."""
     X = numbers(170, 2)
     X[13, 0] = 1e300
-    sums = column_sums(source_of(X), np.zeros(2), np.ones(2))
+    sums = column_sums(in_blocks(X), np.zeros(2), np.ones(2))
     assert sums.high[0] == 1e300
     assert np.isfinite([sums.total, sums.squares]).all()
     assert sums.squares[0] == pytest.approx(FARTHEST**2)
@@ -404,9 +410,8 @@ def rough(X: Array) -> tuple[Array, Array]:
     return np.nanmean(some, axis=0), np.nanstd(some, axis=0)
 
 
-@pytest.mark.usefixtures("blocks")
 @pytest.mark.parametrize("n", [400, 401])
-def test_medians_of_continuous_columns(n: int) -> None:
+def test_medians_of_continuous_columns(in_blocks: Maker, n: int) -> None:
     """To a bin, two thousandths of a deviation, whatever the shape of the distribution."""
     rng = np.random.default_rng(n)
     X = np.stack(
@@ -416,14 +421,13 @@ def test_medians_of_continuous_columns(n: int) -> None:
     )  # fmt: skip
     X[rng.random(X.shape) < 0.1] = np.nan
     X[:, 1] = np.where(np.isnan(X[:, 1]), 1.0, X[:, 1])
-    expected, found = Imputation.of(X), imputation_of(source_of(X), *rough(X))
+    expected, found = Imputation.of(X), imputation_of(in_blocks(X), *rough(X))
     assert found.indicators == expected.indicators == (0, 2, 3, 4)
     assert (np.abs(found.fill - expected.fill) <= 2e-3 * np.nanstd(X, axis=0)).all()
 
 
-@pytest.mark.usefixtures("blocks")
 @pytest.mark.parametrize("n", [300, 301])
-def test_medians_of_integer_columns_are_exact(n: int) -> None:
+def test_medians_of_integer_columns_are_exact(in_blocks: Maker, n: int) -> None:
     """Also half-way between two values, in a column of one value, and in one without values."""
     rng = np.random.default_rng(n)
     X = np.stack(
@@ -436,7 +440,7 @@ def test_medians_of_integer_columns_are_exact(n: int) -> None:
     X[1:, 3] = np.nan
     X[:, 6] = np.nan
     center, scale = rough(np.where(np.isnan(X), 0.0, X))
-    expected, found = Imputation.of(X), imputation_of(source_of(X), center, scale + (scale == 0))
+    expected, found = Imputation.of(X), imputation_of(in_blocks(X), center, scale + (scale == 0))
     assert found.indicators == expected.indicators == (0, 2, 3, 6)
     assert (np.abs(found.fill - expected.fill) <= 1e-12 * (scale + np.abs(center))).all()
     assert found.fill[6] == 0.0
@@ -469,11 +473,10 @@ def moments(X: Array) -> tuple[Array, Array]:
     return products.mean(axis=0), products.var(axis=0) / (len(X) - 1)
 
 
-@pytest.mark.usefixtures("blocks")
 @pytest.mark.parametrize("layout", ["float64", "CSR"])
-def test_moments_of_pairs(layout: str, tmp_path: Path) -> None:
+def test_moments_of_pairs(in_blocks: Maker, layout: str, tmp_path: Path) -> None:
     X, labels, prepare, centers = three_classes()
-    source = source_of(LAYOUTS[layout](X, tmp_path), labels)
+    source = in_blocks(LAYOUTS[layout](X, tmp_path), labels)
     sums = source.reduce(PairSummary(prepare, centers), least_rows=50)
     assert sums.count.tolist() == np.bincount(labels).tolist()
     classes, columns = np.array([0, 2]), np.array([0, 2, 3, 5])
@@ -484,24 +487,22 @@ def test_moments_of_pairs(layout: str, tmp_path: Path) -> None:
         assert np.allclose(error, expected[1], rtol=1e-10, atol=1e-14)
 
 
-@pytest.mark.usefixtures("blocks")
-def test_moments_about_rough_centers() -> None:
+def test_moments_about_rough_centers(in_blocks: Maker) -> None:
     """Means of products are exact about any centers."""
     X, labels, prepare, centers = three_classes()
-    sums = source_of(X, labels).reduce(PairSummary(prepare, centers + 0.3))
+    sums = in_blocks(X, labels).reduce(PairSummary(prepare, centers + 0.3))
     means = sums.moments(np.arange(3), np.arange(6))[0]
     for c in range(3):
         assert np.allclose(means[c], moments(prepare(X)[labels == c])[0], rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.usefixtures("blocks")
-def test_moments_without_the_rows_of_a_fold() -> None:
+def test_moments_without_the_rows_of_a_fold(in_blocks: Maker) -> None:
     """Sums less those of the rows that are left out are the sums of the other rows."""
     X, labels, prepare, centers = three_classes()
-    source, summary = source_of(X, labels), PairSummary(prepare, centers)
+    source, summary = in_blocks(X, labels), PairSummary(prepare, centers)
     out = np.arange(900) % 5 == 2
     rest = source.reduce(summary) - summary(Block(np.flatnonzero(out), labels[out], X[out]))
-    expected = source_of(X[~out], labels[~out]).reduce(summary)
+    expected = in_blocks(X[~out], labels[~out]).reduce(summary)
     for name in ("count", "total", "products", "squares"):
         assert np.allclose(getattr(rest, name), getattr(expected, name), rtol=1e-10, atol=1e-10)
     means, _ = rest.moments(np.arange(3), np.arange(6))
@@ -510,25 +511,23 @@ def test_moments_without_the_rows_of_a_fold() -> None:
         assert np.allclose(means[c], moments(kept)[0], rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.usefixtures("blocks")
-def test_moments_of_a_share_of_the_rows() -> None:
+def test_moments_of_a_share_of_the_rows(in_blocks: Maker) -> None:
     """The rows with the smallest priorities, which are the same in a sum that is subtracted."""
     X, labels, prepare, centers = three_classes()
     summary = PairSummary(prepare, centers, seed=8, share=0.3)
     used = sampling.priorities(np.arange(900), 8) * 2.0**-64 <= 0.3
     assert 0.2 < used.mean() < 0.4
-    sums = source_of(X, labels).reduce(summary)
+    sums = in_blocks(X, labels).reduce(summary)
     expected = PairSummary(prepare, centers)(Block(np.arange(900)[used], labels[used], X[used]))
     for name in ("count", "total", "products", "squares"):
         assert np.allclose(getattr(sums, name), getattr(expected, name), rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.usefixtures("blocks")
 @pytest.mark.parametrize("layout", ["float64", "float32", "CSC, float32"])
-def test_moments_of_terms(layout: str, tmp_path: Path) -> None:
+def test_moments_of_terms(in_blocks: Maker, layout: str, tmp_path: Path) -> None:
     X, prepare = numbers(170, 4), Scaled(np.array([0.2, 1.0, 3.0, 0.7]))
     terms = [(0,), (1, 3), (2, 2), (0, 0, 3)]
-    found = term_moments(source_of(LAYOUTS[layout](X, tmp_path)), prepare, terms, X[:20])
+    found = term_moments(in_blocks(LAYOUTS[layout](X, tmp_path)), prepare, terms, X[:20])
     for term, (mean, deviation) in zip(terms, found):
         product = prepare(X)[:, list(term)].prod(axis=1)
         assert mean == pytest.approx(product.mean(), rel=1e-10, abs=1e-13)

@@ -1,4 +1,4 @@
-"""The torch engine on the CPU, against the oracle: searches, the operations of a step, fits."""
+"""Tests of the PyTorch engine on the CPU against the NumPy engine: search, operations, fits."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pickle
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,18 +17,26 @@ import numpy.typing as npt
 import pytest
 from sklearn.base import clone
 
-from metricboost import SDist, SDistClassifier
-from metricboost.boosting import BoostingOptions, Learned, LearningOptions, learn
+from metricboost import SDistClassifier
+from metricboost.boosting.loop import BoostingOptions
 from metricboost.boosting.neighborhoods import training_lists
+from metricboost.boosting.state import State, Weights
 from metricboost.boosting.terms import Candidates
 from metricboost.datasets import fetch_madelon, make_double_ring, make_xor
-from metricboost.engines import NeighborLists, get_engine
-from metricboost.engines.rows import TrainingRows
+from metricboost.engines import Engine, NeighborLists, Terms, get_engine
 from metricboost.errors import DeviceMemoryError
+from metricboost.training.learn import Learned, learn
+from metricboost.training.options import LearningOptions
 
 torch = pytest.importorskip("torch")
-from metricboost.engines import torch_engine, torch_rows, torch_search  # noqa: E402
+from metricboost.engines import (  # noqa: E402
+    torch_engine,
+    torch_graph,
+    torch_search,
+    torch_table,
+)
 from metricboost.engines.torch_engine import TorchEngine  # noqa: E402
+from metricboost.engines.torch_graph import TorchGraph  # noqa: E402
 from metricboost.engines.torch_threads import one_torch_thread  # noqa: E402
 
 Array = npt.NDArray[Any]
@@ -37,7 +45,7 @@ NUMPY = get_engine("numpy")
 
 @pytest.fixture(autouse=True)
 def one_thread() -> Iterator[None]:
-    """Small tables: threads of several tests at once would only wait for each other."""
+    """Use one thread, because tables are small and tests may run in parallel."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -49,7 +57,7 @@ def one_thread() -> Iterator[None]:
 
 @pytest.fixture(params=["float32 products", "half precision"])
 def products(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rough distances as the CPU has them, and as a GPU does."""
+    """Approximate distances in the precision of the CPU, and of a GPU."""
     if request.param == "half precision":
         monkeypatch.setattr(torch_search, "HALF_ON", ("cpu",))
         monkeypatch.setattr(torch_search, "HALF_SHARE", 10.0)
@@ -73,7 +81,7 @@ def places(kind: str, n: int, r: int) -> Array:
 @pytest.mark.parametrize("kind", ["plain", "ties", "repeated", "far", "long"])
 @pytest.mark.parametrize("shape", [(30, 2, 3), (1300, 12, 7), (120, 1030, 4)])
 def test_neighbours_are_those_of_the_oracle(kind: str, shape: tuple[int, int, int]) -> None:
-    """In three classes, ties in the order of their numbers; from none and from older ones."""
+    """Neighbours agree for three classes, with ties, and with or without earlier neighbours."""
     n, r, k = shape
     z, classes = places(kind, n, r), np.arange(n) % 3
     lists = NeighborLists((1 - np.eye(3)).astype(np.int32), (k, k + 1))
@@ -127,66 +135,72 @@ def test_a_class_of_one_has_no_neighbours_in_it() -> None:
 # --- a step
 
 
-def weighed(rows: TrainingRows, labels: Array, bag: Array) -> Candidates:
-    candidates = Candidates(rows, 2)
+def weighed(engine: Engine, Xt: Array, labels: Array, bag: Array) -> tuple[State, Weights, Terms]:
+    """A state with a metric and neighbours, the weights of a step, and all candidates."""
+    candidates = Candidates(engine.table(Xt), 2)
     candidates.add([(0, 1), (2, 2), (3, 4), (1, 1)])
-    rows.begin(labels, np.ones(len(labels)))
-    first = candidates.terms(np.arange(3))
-    rows.embed(first, np.eye(3)[:, :2] + 0.3)
-    rows.refresh(training_lists(labels, 4, "common"), 3)
-    rows.weigh(bag)
-    return candidates
+    state = State(candidates.table, labels, np.ones(len(labels)))
+    state.embed(candidates.terms(np.arange(3)), np.eye(3)[:, :2] + 0.3)
+    state.refresh(training_lists(labels, 4, "common"), 3)
+    return state, state.weights(bag), candidates.terms(np.arange(len(candidates)))
 
 
 @pytest.mark.parametrize("room", ["all", "none"])
 def test_every_operation_agrees_with_the_oracle(room: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On terms of one column and of two, whether their columns are kept or made anew."""
-    monkeypatch.setattr(torch_rows, "WORK", 2**9)
+    """All operations agree, for columns and products, stored or computed."""
+    for module in (torch_table, torch_graph):
+        monkeypatch.setattr(module, "WORK", 2**9)
     rng = np.random.default_rng(2)
     Xt, labels, bag = rng.normal(size=(6, 200)), np.arange(200) % 2, rng.random(200) < 0.5
     engine = TorchEngine(device="cpu")
     if room == "none":
-        monkeypatch.setattr(engine, "room", lambda rows: 0)
-    both = [e.rows(Xt) for e in (engine, NUMPY)]
-    candidates = [weighed(rows, labels, bag) for rows in both]
-    every = [c.terms(np.arange(len(c))) for c in candidates]
-    assert np.allclose(every[0].moments, every[1].moments, rtol=1e-12)
+        monkeypatch.setattr(engine, "room", lambda n_rows, n_columns: 0)
+    both = [weighed(one, Xt, labels, bag) for one in (engine, NUMPY)]
+    assert np.allclose(both[0][2].moments, both[1][2].moments, rtol=1e-12)
     some, V = np.array([1, 5, 6, 8]), rng.normal(size=(4, 3))
 
-    def same(of: Any, rtol: float = 1e-9) -> None:
-        found, expected = (np.asarray(of(*pair)) for pair in zip(both, every))
+    def same(of: Callable[[State, Weights, Terms], Any], rtol: float = 1e-9) -> None:
+        found, expected = (np.asarray(of(*one)) for one in both)
         assert np.allclose(found, expected, rtol=rtol, atol=1e-10 * np.abs(expected).max())
 
-    same(lambda rows, terms: rows.matrix(terms))
-    same(lambda rows, terms: rows.diagonal(terms))
-    same(lambda rows, terms: rows.image(terms[some], V, terms))
-    same(lambda rows, terms: rows.image(terms[some], V, terms[np.array([0, 7, 9])]))
-    same(lambda rows, terms: rows.share_sums(terms[some], V))
-    for rows, terms in zip(both, every):
-        rows.lines = rows.line(terms[some], V[:, 0])  # type: ignore[attr-defined]
-    same(lambda rows, _: [rows.lines.slope, rows.lines.total, rows.lines.one_sided])
-    for rows in both:
-        rows.take(0.3)
-    same(lambda rows, _: rows.loss())
+    def image(state: State, u: Weights, terms: Terms, over: Terms) -> Array:
+        return state.table.pulled_back(over, u.bag @ state.table.along(terms[some], V))
+
+    def line(state: State, u: Weights, terms: Terms) -> list[float]:
+        found = state.line(u, state.move(terms[some], V[:, 0]))
+        sides = found.imbalance(0.1) if found.slope > 0 else ()
+        return [found.slope, found.total, found.one_sided, *sides]
+
+    def loss_after(state: State, u: Weights, terms: Terms) -> float:
+        state.take(state.move(terms[some], V[:, 0]), 0.3)
+        return state.loss()
+
+    same(lambda state, u, terms: u.bag.form(state.table.columns(terms)))
+    same(lambda state, u, terms: state.diagonal(u, terms))
+    same(lambda state, u, terms: image(state, u, terms, terms))
+    same(lambda state, u, terms: image(state, u, terms, terms[np.array([0, 7, 9])]))
+    same(lambda state, u, terms: state.left_out(u).share_sums(state.table.along(terms[some], V)))
+    same(line)
+    same(loss_after)
 
 
 def test_a_class_with_fewer_rows_than_neighbours() -> None:
-    """Its rows are repeated as the oracle repeats them, also in a second search."""
+    """Neighbours are repeated as in the NumPy engine, also in a second search."""
     rng = np.random.default_rng(3)
     Xt, labels = rng.normal(size=(4, 60)), np.r_[[0] * 3, np.arange(57) % 2 + 1]
     lists = training_lists(labels, 25, "coded")
     losses = []
     for engine in (TorchEngine(device="cpu"), NUMPY):
-        rows = engine.rows(Xt)
-        terms = Candidates(rows, 1).terms(np.arange(4))
-        rows.begin(labels, np.ones(60))
-        rows.refresh(lists, 0)
+        table = engine.table(Xt)
+        terms = Candidates(table, 1).terms(np.arange(4))
+        state = State(table, labels, np.ones(60))
+        state.refresh(lists, 0)
         for step in (np.eye(4)[:, :2], np.eye(4)[:, 1:] + 0.3):
-            rows.embed(terms, step)
-            rows.refresh(lists, 4)
-            losses.append(rows.loss())
-            rows.weigh(np.ones(60, dtype=bool))
-            losses += rows.diagonal(terms).tolist()
+            state.embed(terms, step)
+            state.refresh(lists, 4)
+            losses.append(state.loss())
+            u = state.weights(np.ones(60, dtype=bool))
+            losses += state.diagonal(u, terms).tolist()
     assert np.allclose(losses[: len(losses) // 2], losses[len(losses) // 2 :], rtol=1e-9)
 
 
@@ -217,7 +231,7 @@ def learned(name: str, engine: Any, settings: LearningOptions) -> Learned:
 @pytest.mark.parametrize("mode", ["panels", "matrix-free"])
 @pytest.mark.parametrize("name", ["rings", "xor", "madelon"])
 def test_the_steps_are_those_of_the_oracle(name: str, mode: str) -> None:
-    """The same terms, weights to 1e-6, in float64; float32 keeps the same terms here too."""
+    """Steps have the same terms, and weights equal to 1e-6. In float32 the terms are equal, too."""
     settings = options("sqrt", 3, None) if mode == "panels" else options(None, 10, 0.0)
     expected = learned(name, get_engine("native"), settings).path
     assert len(expected) >= 15
@@ -238,8 +252,7 @@ def test_a_fit_repeats_bit_for_bit() -> None:
 
 
 def test_many_rows_give_a_rough_diagonal(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("host", "torch_rows"):
-        monkeypatch.setattr(f"metricboost.engines.{module}.MARGIN_ROWS", 100)
+    monkeypatch.setattr("metricboost.boosting.diagonal.MARGIN_ROWS", 100)
     settings = replace(options(None, 6, 0.0), screen_pairs=0)
     expected = learned("rings", NUMPY, settings).path
     found = learned("rings", TorchEngine(device="cpu"), settings).path
@@ -266,39 +279,33 @@ def test_estimators_agree_with_the_native_engine(classes: int) -> None:
     assert np.array_equal(found.kneighbors(X, 4)[1], expected.kneighbors(X, 4)[1])
 
 
-def test_transform_takes_plain_metrics_and_shares() -> None:
-    X, y = make_double_ring(120, 10, random_state=0)[:2]
-    model = SDist(engine="torch", start_share=0.3, random_state=0).fit(X, y)
-    assert np.allclose(model.transform(X), model.metric_.transform(X), rtol=1e-12, atol=1e-12)
-
-
 def test_too_little_memory_says_how_much_is_needed() -> None:
     with pytest.raises(DeviceMemoryError, match=r"1000 x 50 needs 0\.4 MB on cpu.*n_neighbors"):
-        TorchEngine(device="cpu", memory=10_000).rows(np.zeros((50, 1000)))
+        TorchEngine(device="cpu", memory=10_000).table(np.zeros((50, 1000)))
 
 
 def test_too_little_memory_for_the_graph_is_named() -> None:
     X, y = make_double_ring(300, 5, random_state=0)[:2]
-    rows = TorchEngine(device="cpu", memory=100_000).rows(np.ascontiguousarray(X.T))
-    rows.begin(np.asarray(y == y.max(), dtype=np.intp), np.ones(300))
+    table = TorchEngine(device="cpu", memory=100_000).table(np.ascontiguousarray(X.T))
+    state = State(table, np.asarray(y == y.max(), dtype=np.intp), np.ones(300))
     with pytest.raises(DeviceMemoryError, match=r"graph of 300 rows with 40 neighbours each needs"):
-        rows.refresh(training_lists(np.arange(300) % 2, 20, "common"), 0)
+        state.refresh(training_lists(np.arange(300) % 2, 20, "common"), 0)
 
 
 def test_a_table_that_fits_is_taken_and_counted() -> None:
-    """Room for products comes out of what the table leaves, and what is taken is not free."""
+    """Memory for products is taken from the memory that the table leaves, and is counted."""
     Xt = np.zeros((100, 1000))
     engine = TorchEngine(device="cpu", memory=int(1.05 * Xt.nbytes))
-    rows = engine.rows(Xt)
+    table = engine.table(Xt)
     assert 0 <= engine.free() < 0.05 * Xt.nbytes
-    del rows
+    del table
     assert engine.free() == int(1.05 * Xt.nbytes)
 
 
 def test_what_is_needed_is_never_what_is_left() -> None:
     engine = TorchEngine(device="cpu", memory=399_999)
     with pytest.raises(DeviceMemoryError, match=r"needs 0\.4 MB on cpu, which has 0\.3 MB left"):
-        engine.rows(np.zeros((50, 1000)))
+        engine.table(np.zeros((50, 1000)))
 
 
 def out_of_memory(*_: Any, **__: Any) -> Any:
@@ -309,29 +316,25 @@ def test_too_little_memory_for_a_fitted_model(monkeypatch: pytest.MonkeyPatch) -
     X, y = make_xor(120, 8, informative=2, random_state=0)[:2]
     model = SDistClassifier(engine="torch:cpu", max_iter=4, n_averaged=1, random_state=0)
     model.fit(X, y).predict(X)
-    fewer = "needs .* and room to work: cpu ran out of memory. Pass fewer rows at a time"
+    fewer = "needs .* and temporary arrays: cpu ran out of memory. Pass fewer rows at a time"
     monkeypatch.setattr(torch_engine, "nearest", out_of_memory)
     with pytest.raises(DeviceMemoryError, match=fewer):
         model.kneighbors(X)
-    monkeypatch.setattr(torch_engine._MetricTerms, "embedded", out_of_memory)
-    for method in (model.predict, model.transform):
-        with pytest.raises(DeviceMemoryError, match=fewer):
-            method(X)
+    with pytest.raises(DeviceMemoryError, match=fewer):
+        model.predict(X)
 
 
-def test_too_little_memory_at_the_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_little_memory_in_a_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error is raised in the neighbour search and in a step."""
     engine = TorchEngine(device="cpu")
-    rows = engine.rows(np.zeros((3, 20)))
-    monkeypatch.setattr(torch_rows.TorchRows, "_sent", out_of_memory)
-    monkeypatch.setattr(torch, "split", out_of_memory)
-    monkeypatch.setattr(torch_engine, "nearest", out_of_memory)
-    labels, lists = np.arange(20) % 2, training_lists(np.arange(20) % 2, 3, "common")
-    for call in (
-        lambda: rows.begin(labels, np.ones(20)),
-        lambda: engine.nearest_by_class(np.zeros((20, 3)), labels, lists),
-    ):
-        with pytest.raises(DeviceMemoryError, match="ran out of memory"):
-            call()
+    X, y = make_xor(60, 4, informative=2, random_state=0)[:2]
+    labels = np.asarray(y == y.max(), dtype=np.intp)
+    settings = options(None, 4, None)
+    for broken in ((torch_engine, "nearest"), (TorchGraph, "margins")):
+        with monkeypatch.context() as patch:
+            patch.setattr(*broken, out_of_memory)
+            with pytest.raises(DeviceMemoryError, match="ran out of memory"):
+                learn(X, labels, np.ones(60), engine, settings)
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
@@ -356,7 +359,7 @@ def test_without_torch_the_extra_is_named() -> None:
 
 
 def test_what_a_process_has_chosen_changes_nothing() -> None:
-    """Products of lower precision, which PyTorch can be told to prefer."""
+    """Results do not change if PyTorch is set to use products of lower precision."""
     X, y = make_xor(120, 8, informative=2, random_state=0)[:2]
     model = SDistClassifier(engine="torch:cpu", max_iter=4, n_averaged=1, random_state=0).fit(X, y)
     expected = model.predict_proba(X)
@@ -367,7 +370,7 @@ def test_what_a_process_has_chosen_changes_nothing() -> None:
 
 
 def test_threads_change_no_bits() -> None:
-    """Of a fit and of predictions; what the process has chosen is there again afterwards."""
+    """Fits and predictions have the same bits, and the number of threads is restored."""
     X, y = make_xor(200, 20, informative=2, random_state=0)[:2]
     found = []
     for threads in (1, 2):
@@ -404,7 +407,7 @@ def test_one_thread_whoever_comes_first_and_last() -> None:
 
 
 def test_a_pickle_predicts_without_torch(tmp_path: Path) -> None:
-    """With the engine that is there, and one warning; a fit still names the extra."""
+    """The model predicts with another engine and one warning. A fit raises ImportError."""
     X, y = make_xor(120, 8, informative=2, random_state=0)[:2]
     model = SDistClassifier(engine="torch:cpu", max_iter=4, n_averaged=1, random_state=0).fit(X, y)
     (tmp_path / "model.pickle").write_bytes(pickle.dumps(model))

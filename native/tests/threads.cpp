@@ -1,5 +1,5 @@
-// Every kernel with several threads against itself with one: bit for bit, and under
-// ThreadSanitizer (make sanitize) without a race.
+// Tests that every kernel gives the same bits with one thread and with four. With ThreadSanitizer
+// (make sanitize), also tests that there are no data races.
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -13,7 +13,7 @@
 
 namespace {
 
-// Plain loops in the place of BLAS, which is not built with the sanitizer.
+// A matrix product as plain loops. BLAS is not used, because it is not built with the sanitizer.
 template <typename T>
 void gemm(char *ta, char *tb, int *m, int *n, int *k, T *alpha, T *a, int *lda, T *b, int *ldb,
           T *beta, T *c, int *ldc) {
@@ -39,7 +39,7 @@ std::vector<double> noise(std::size_t size) {
 
 int failures = 0;
 
-// Runs a kernel into `size` numbers with one thread and with four.
+// Runs a kernel with one thread and with four, and compares the `size` numbers of the results.
 template <typename T, typename Run>
 void same(const char *name, std::size_t size, Run run) {
     std::vector<T> alone(size), together(size);

@@ -1,11 +1,11 @@
-"""Boosted sparse non-linear distance metrics: sDist for the scikit-learn world."""
+"""Boosted sparse non-linear distance metrics (sDist) with the scikit-learn interface."""
 
+from ._loading import load, save
+from ._version import __version__
 from .errors import ModelFileError
 from .estimators import SDist, SDistClassifier, SDistClassifierCV
-from .metric import MetricTerm, SparseMetric
-from .persistence import load
-
-__version__ = "0.1.0"
+from .model import MetricTerm, SparseMetric
+from .storage import to_onnx
 
 __all__ = [
     "MetricTerm",
@@ -16,4 +16,6 @@ __all__ = [
     "SparseMetric",
     "__version__",
     "load",
+    "save",
+    "to_onnx",
 ]

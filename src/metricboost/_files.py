@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Atomic writing of files: a file is written completely or not at all."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 ENDING = ".unfinished"
-#: Seconds after which no process is still at an unfinished file.
+#: Unfinished files that were not modified for this many seconds belong to no running process.
 ABANDONED = 60.0
 
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A place beside a file to write to, which takes the file's place once all is written.
+    """A context to write a file atomically.
 
-    Where writing fails, nothing is left behind, and a file that was there stays as it was. A link
-    is followed; what is there and is no file, such as a device, is not replaced.
+    The context yields the path of a temporary file in the same directory, which replaces the file
+    at the end of the context. If writing fails, the temporary file is deleted and an existing file
+    is not changed. Symbolic links are followed. A path that exists and is not a regular file, such
+    as a device, is an error.
     """
     path = Path(path).resolve()
     if path.exists() and not path.is_file():
@@ -39,6 +41,6 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 def remove_abandoned(directory: Path) -> None:
     """Delete the unfinished files of processes that were killed while they wrote."""
     for path in directory.glob(f".*{ENDING}"):
-        with suppress(OSError):  # another process was faster, or may, and this one may not
+        with suppress(OSError):  # deleted by another process, or not allowed
             if time.time() - path.stat().st_mtime > ABANDONED:
                 path.unlink()

@@ -1,4 +1,7 @@
-"""Fits in worker processes, which stop when they are asked to, and not when Ctrl-C is pressed."""
+"""Fits in worker processes.
+
+Worker processes ignore Ctrl-C. They stop when the main process asks them to.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from joblib import Parallel, delayed
 
 from .errors import FitInterrupted
 
-#: As ``joblib.delayed`` makes them.
+#: A task as created by ``joblib.delayed``.
 Task = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 
 
@@ -23,9 +26,17 @@ def run_fits(
     can_stop: bool,
     done: Callable[[int, int], None] | None = None,
 ) -> list[Any]:
-    """Their results in order, each told of as it comes.
+    """Run tasks in worker processes and return their results in order.
 
-    Fits that can stop are waited for where one was: all of them have then ended their step.
+    Parameters
+    ----------
+    n_jobs : int
+    tasks : iterable of Task
+    can_stop : bool
+        Whether a fit ends with ``FitInterrupted`` after its current step when it is asked to stop.
+        If a fit was interrupted, all other fits are waited for before the exception is raised.
+    done : callable, optional
+        Called with the number of finished tasks and the number of all tasks after every task.
     """
     tasks = list(tasks)
     if can_stop and n_jobs > 1:
@@ -43,7 +54,10 @@ def run_fits(
 
 
 def _stopped_is_a_result(task: Task) -> Any:
-    """An exception would make the pool end all others in the middle of their steps."""
+    """Run a task and return ``FitInterrupted`` instead of raising it.
+
+    An exception would make the pool stop all other tasks in the middle of their steps.
+    """
     function, args, named = task
     try:
         return function(*args, **named)
@@ -52,9 +66,10 @@ def _stopped_is_a_result(task: Task) -> Any:
 
 
 def _start_workers(n_jobs: int) -> None:
-    """Where they are not yet started, with Ctrl-C blocked: what is blocked here, they inherit.
+    """Start the worker processes with Ctrl-C (SIGINT) blocked, if they are not yet started.
 
-    Here it is delivered afterwards. Not every system can block it.
+    Worker processes inherit the blocked signals of the main process. In the main process the signal
+    is delivered after the start. Systems without ``pthread_sigmask`` cannot block the signal.
     """
     if not hasattr(signal, "pthread_sigmask"):
         return
@@ -67,9 +82,9 @@ def _start_workers(n_jobs: int) -> None:
 
 
 def _start_trackers() -> None:
-    """They unblock Ctrl-C as they start, so they go first."""
+    """Start the resource trackers, which must not be started later, because they unblock SIGINT."""
     resource_tracker.ensure_running()
-    with suppress(ImportError):  # joblib may have moved its own
+    with suppress(ImportError):  # the module of joblib is private and may move
         from joblib.externals.loky.backend.resource_tracker import ensure_running
 
         ensure_running()

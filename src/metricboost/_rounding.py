@@ -1,8 +1,9 @@
-"""Ties: numbers that differ by rounding alone are equal, and the smaller index wins.
+"""Comparison of numbers up to rounding errors.
 
-Engines round differently. On whole numbers many distances are equal, and two candidates may be
-the same column (a repeated one, the square of a 0/1 column): which is taken must not depend on
-the last bits.
+Numbers that agree to twelve digits are ties, and the smaller index is preferred. Engines have
+different rounding errors, and ties are common: tables of integers have many equal distances, and
+two candidates may have equal values (a repeated column, or the square of a column of zeros and
+ones). The choice between them must not depend on rounding errors.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ import numpy as np
 
 from ._typing import Float, Index
 
-#: Bits of a double that count for nothing: 36 of its 53 are left.
+#: Number of trailing bits that are rounded away: 36 of the 53 bits of a double are kept.
 DROPPED = 17
-#: Entries of a long row whose maximum is taken first.
+#: Long rows are divided into runs of this length, and the maxima of the runs are compared first.
 RUN = 64
 
 
 def to_twelve_digits(values: Float) -> Float:
-    """Rounded to 36 bits of their own size, halves to even, as the native engine rounds."""
+    """Round to 36 significant bits, with halves to even, as the native engine does."""
     bits = np.array(values, dtype=np.float64).view(np.uint64)
     bits += np.uint64(2 ** (DROPPED - 1) - 1) + ((bits >> np.uint64(DROPPED)) & np.uint64(1))
     bits &= ~np.uint64(2**DROPPED - 1)
@@ -26,7 +27,10 @@ def to_twelve_digits(values: Float) -> Float:
 
 
 def largest(values: Float, k: int) -> Index:
-    """Columns of the k largest entries of every row, sorted; ties by number."""
+    """The columns of the k largest entries of every row, sorted by column number.
+
+    Among equal entries, smaller column numbers are preferred.
+    """
     n_columns = values.shape[1]
     if k >= n_columns:
         return np.tile(np.arange(n_columns), (len(values), 1))
@@ -47,9 +51,13 @@ def _by_partition(values: Float, k: int) -> Index:
 
 
 def _largest_of_many(row: Float, k: int) -> Index:
-    """At least k runs reach the k-th largest of the runs' maxima, and few entries do."""
+    """The columns of the k largest entries of a long row.
+
+    The k-th largest of the maxima of the runs is a lower bound for the k largest entries, because
+    at least k entries reach it. Only few entries are above the bound.
+    """
     maxima = row[: len(row) // RUN * RUN].reshape(-1, RUN).max(axis=1)
     bar = float(np.partition(maxima, -k)[-k])
-    near = np.flatnonzero(row >= bar - 2.0**-34 * abs(bar))  # what may be equal to twelve digits
+    near = np.flatnonzero(row >= bar - 2.0**-34 * abs(bar))  # includes ties to twelve digits
     found: Index = near[_by_partition(row[None, near], k)[0]]
     return found

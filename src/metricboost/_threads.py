@@ -1,4 +1,8 @@
-"""Threads: as many as BLAS may have, which users and joblib limit, and never both at once."""
+"""The number of threads.
+
+The threads of this package are limited to the number of threads of BLAS, which users and joblib can
+set. While threads of this package run, BLAS uses one thread.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +17,16 @@ from threadpoolctl import ThreadpoolController
 
 @lru_cache(maxsize=1)
 def _controller() -> ThreadpoolController:
-    """Of the libraries that are loaded; NumPy and SciPy are by the time it is asked for."""
+    """The controller of the loaded libraries. NumPy and SciPy are loaded before it is created."""
     return ThreadpoolController()
 
 
 class _OneThread:
-    """BLAS has one limit for the whole process: the first to come sets it, the last restores it."""
+    """Limits BLAS to one thread while at least one caller is inside.
+
+    BLAS has one limit for the whole process. The first caller to enter sets it, and the last caller
+    to leave restores it.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -54,15 +62,19 @@ def _blas_threads() -> int:
 
 
 def allowed_threads() -> int:
-    """How many threads BLAS may use, unless we limit it: all cores, or what something else says."""
+    """The number of threads BLAS may use outside of ``one_blas_thread``.
+
+    By default this is the number of cores. Users, joblib and environment variables can lower it.
+    """
     return _one_thread.allowed()
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Where threads of our own share the work, or results must not depend on the cores.
+    """A context or decorator in which BLAS uses one thread.
 
-    Also as a decorator: ``@one_blas_thread()``.
+    It is used when threads of this package share the work, and when results must not depend on the
+    number of cores.
     """
     _one_thread.enter()
     try:

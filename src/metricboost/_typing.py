@@ -1,4 +1,4 @@
-"""Array types used throughout."""
+"""Array types."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ import numpy.typing as npt
 Float = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int32]
 Index = npt.NDArray[np.intp]
-#: A table as it was given: float32 or float64 in any layout, or a scipy sparse matrix.
+#: A table of the user: a float32 or float64 array in any memory layout, or a scipy sparse matrix.
 Data = Any

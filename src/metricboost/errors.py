@@ -1,25 +1,25 @@
-"""Errors of metricboost's own."""
+"""Exceptions and warnings of metricboost."""
 
 
 class ModelFileError(ValueError):
-    """A model file that is damaged, hostile, or newer than this version of metricboost."""
+    """A model file is damaged or unsafe, or has an unsupported format version."""
 
 
 class TableError(ValueError):
-    """A table, or a column of it, that cannot be used as it is; the message says what to do."""
+    """A table or a column cannot be used. The message says what to do."""
 
 
 class DeviceMemoryError(MemoryError):
-    """Something does not fit into the memory of the device that is to compute it."""
+    """An operation needs more memory than the device has."""
 
 
 class CheckpointError(ValueError):
-    """A checkpoint of another fit: of other data, other parameters, or another version."""
+    """A checkpoint belongs to a fit with other data, other parameters, or another version."""
 
 
 class GuessingWarning(UserWarning):
-    """A fitted model is no better, out of fold, than guessing with the class frequencies."""
+    """The out-of-fold predictions of a model are not better than the class frequencies."""
 
 
 class FitInterrupted(KeyboardInterrupt):
-    """A fit that was asked to stop, and has written what it learned."""
+    """A fit was stopped with Ctrl-C. Its checkpoint, if it has one, is written first."""

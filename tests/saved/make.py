@@ -1,4 +1,8 @@
-"""Models of this version, for later ones to load: ``python tests/saved/make.py`` at a release."""
+"""Write models that later versions must load: ``python tests/saved/make.py``, at every release.
+
+The models go into a folder that is named after the version. A change of the file format makes the
+files anew; then delete the folder first.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,6 @@ import pandas as pd
 import metricboost
 from metricboost import SDist, SDistClassifier, SDistClassifierCV
 from metricboost.datasets import make_xor
-from metricboost.persistence import save
 from metricboost.tables import TableClassifier
 
 #: The first rows are for the fits, the others to predict.
@@ -19,7 +22,7 @@ TRAINING = 80
 
 
 def tables() -> tuple[Any, Any, Any, Any]:
-    """Numbers, labels, numbers with gaps, and a frame with text."""
+    """Numbers, labels, numbers with missing values, and a frame with text."""
     X, y = make_xor(120, 6, informative=2, random_state=0)
     with_missing = X.copy()
     with_missing[::7, 2] = np.nan
@@ -30,7 +33,7 @@ def tables() -> tuple[Any, Any, Any, Any]:
 
 
 def new_rows(name: str) -> Any:
-    """What the model of a name is to predict."""
+    """The rows that the model of a name predicts."""
     X, _, with_missing, frame = tables()
     return {"imputed": with_missing, "table": frame}.get(name, X)[TRAINING:]
 
@@ -65,6 +68,6 @@ if __name__ == "__main__":
     folder.mkdir()
     results = {}
     for name, model in models().items():
-        save(model, folder / f"{name}.mbz")
+        metricboost.save(model, folder / f"{name}.mbz")
         results[name] = predicted(model, new_rows(name))
     np.savez_compressed(folder / "expected.npz", **results)

@@ -1,4 +1,4 @@
-"""The methods the paper compares with, written to be used for their own sake."""
+"""Metric learners that the sDist paper compares with, as scikit-learn estimators."""
 
 from ._adapter import ComponentsMetric
 from ._base import LinearMetricLearner

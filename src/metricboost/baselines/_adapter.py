@@ -1,4 +1,4 @@
-"""``ComponentsMetric``: any estimator with ``components_`` among the metric learners."""
+"""``ComponentsMetric``: metric learner interface for estimators with ``components_``."""
 
 from __future__ import annotations
 
@@ -15,28 +15,37 @@ from ._base import LinearMetricLearner, Solution
 class ComponentsMetric(LinearMetricLearner):
     """The metric of an estimator whose ``components_`` are a linear map.
 
-    scikit-learn's ``NeighborhoodComponentsAnalysis`` and ``PCA`` are such, and metric-learn's
-    learners. With this they have the face of the others here: ``matrix``, ``pair_distance`` and
-    ``metric_``, and so the pictures of ``metricboost.inspection``.
+    Examples of such estimators are ``NeighborhoodComponentsAnalysis`` and ``PCA`` of scikit-learn,
+    and the learners of metric-learn. This class adds the methods and attributes of the other metric
+    learners: ``matrix``, ``pair_distance`` and ``metric_``. The displays of
+    ``metricboost.inspection`` can then be used.
 
     Parameters
     ----------
     estimator : estimator
-        With ``fit(X, y)``, after which ``components_`` has a row for every dimension and a column
-        for every column of X.
+        An estimator with a method ``fit(X, y)``, which sets ``components_`` of shape
+        (n_components, n_features).
 
     Attributes
     ----------
     estimator_ : estimator
-        Fitted.
+        The fitted estimator.
     components_ : ndarray of shape (n_components, n_features)
+        The components of the fitted estimator.
     objective_ : float
-        NaN: estimators do not agree on what to call it.
+        Always NaN, because estimators have no common attribute for their objective.
     n_iter_ : int
-        That of the estimator; 1 where it has none.
+        The attribute ``n_iter_`` of the fitted estimator, or 1 if it has none.
     converged_ : bool
-        Whether the estimator took fewer iterations than it may.
-    metric_, classes_, n_features_in_, feature_names_in_
+        Whether the estimator used fewer iterations than its parameter ``max_iter``, if it has one.
+    metric_ : SparseMetric
+        The metric.
+    classes_ : ndarray of shape (n_classes,)
+        The class labels.
+    n_features_in_ : int
+        The number of columns seen during fit.
+    feature_names_in_ : ndarray of shape (n_features,)
+        The names of the columns, if ``X`` has column names that are all strings.
 
     Examples
     --------
@@ -50,7 +59,7 @@ class ComponentsMetric(LinearMetricLearner):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"estimator": [HasMethods("fit")]}
-    _ends_early = False  # the estimator warns for itself
+    _ends_early = False  # the estimator gives its own convergence warning
 
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
@@ -60,12 +69,15 @@ class ComponentsMetric(LinearMetricLearner):
         name = type(self.estimator_).__name__
         components = getattr(self.estimator_, "components_", None)
         if components is None:
-            raise TypeError(f"{name} has no components_ after fit: it is no linear metric.")
+            raise TypeError(
+                f"{name} has no attribute components_ after fit. ComponentsMetric needs an "
+                "estimator that learns a linear map."
+            )
         components = np.asarray(components, dtype=np.float64)
         if components.ndim != 2 or components.shape[1] != X.shape[1]:
             raise ValueError(
-                f"components_ of {name} has shape {components.shape}, but X has {X.shape[1]} "
-                "columns: each needs one."
+                f"components_ of {name} has shape {components.shape}, but must have one column for "
+                f"each of the {X.shape[1]} columns of X."
             )
         self._check_transform(X, components)
         n_iter = int(getattr(self.estimator_, "n_iter_", 1))
@@ -73,7 +85,10 @@ class ComponentsMetric(LinearMetricLearner):
         return Solution(components, np.nan, n_iter, most is None or n_iter < most)
 
     def _check_transform(self, X: Float, components: Float) -> None:
-        """Some estimators do more than multiply: PCA that whitens, for one."""
+        """Check that ``transform`` multiplies by ``components_`` only.
+
+        PCA with ``whiten=True``, for example, also rescales.
+        """
         if not hasattr(self.estimator_, "transform"):
             return
         embedded = np.asarray(self.estimator_.transform(X))
@@ -82,6 +97,7 @@ class ComponentsMetric(LinearMetricLearner):
             embedded - embedded[0], expected, rtol=1e-6, atol=1e-8 * np.abs(expected).max()
         ):
             raise ValueError(
-                f"{type(self.estimator_).__name__} transforms rows by more than its components_: "
-                "its distances are not those of a linear map."
+                f"transform of {type(self.estimator_).__name__} does more than multiply by "
+                "components_, so components_ does not give its distances. Use an estimator without "
+                "rescaling (for PCA: whiten=False)."
             )

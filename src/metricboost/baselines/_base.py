@@ -1,4 +1,4 @@
-"""The common face of linear metric learners: a factor L, the metric W = L'L, and what it took."""
+"""The base class of linear metric learners. They learn a factor L of the metric W = L'L."""
 
 from __future__ import annotations
 
@@ -18,16 +18,26 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from .._typing import Float, Index
-from ..estimators._validation import check_classes, check_table, check_training, column_names
-from ..metric import SparseMetric
+from ..inputs import check_classes, check_table, check_training, column_names
+from ..model import SparseMetric
 
-#: The least eigenvalue that a descent starts from, as a share of the largest.
+#: Smallest eigenvalue of the start of a descent, relative to the largest eigenvalue.
 ABSENT = 1e-6
 
 
 @dataclass(frozen=True)
 class Solution:
-    """What a solver found: the factor, the objective there, and how it got there."""
+    """The result of a solver.
+
+    Attributes
+    ----------
+    components : ndarray of shape (n_components, n_features)
+        The factor L.
+    objective : float
+        The objective at L.
+    n_iter : int
+    converged : bool
+    """
 
     components: Float
     objective: float
@@ -36,14 +46,16 @@ class Solution:
 
 
 class LinearMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Learns L from a table and its classes; a subclass says how in ``_solve``.
+    """Base class of metric learners that learn a linear map L from a table and its classes.
 
-    The columns are taken as they are, so standardise them first where their scales differ.
+    A subclass implements ``_solve``. The columns are not scaled. Standardise the columns first if
+    their scales differ.
     """
 
-    #: Whether ``max_iter`` is a limit that a solver should not meet.
+    #: Whether a solver that reaches ``max_iter`` has not converged.
     _ends_early: ClassVar[bool] = True
-    #: One, unless products are large: SciPy's and NumPy's threads wait on each other.
+    #: Number of BLAS threads. It is 1 unless matrix products are large, because the threads of
+    #: SciPy and NumPy block each other.
     _blas_threads: ClassVar[int | None] = 1
 
     def __sklearn_tags__(self) -> Any:
@@ -59,16 +71,19 @@ class LinearMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            The training rows.
         y : array-like of shape (n_samples,)
+            The class labels.
 
         Returns
         -------
         self
+            The fitted estimator.
         """
         X, y = check_training(self, X, y)
         self.classes_, labels = check_classes(self, y)
         if (X[0] == X).all():
-            raise ValueError("All rows of X are equal: there is no distance to learn.")
+            raise ValueError("All rows of X are equal, so no distance can be learned.")
         with threadpool_limits(self._blas_threads, user_api="blas"):
             found = self._solve(X, labels)
         self.components_ = found.components
@@ -80,7 +95,7 @@ class LinearMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         return self
 
     def _sparse_metric(self) -> SparseMetric:
-        """The metric over the columns that it uses."""
+        """The metric as a ``SparseMetric`` on the columns with nonzero components."""
         p = self.n_features_in_
         used = np.flatnonzero((self.components_ != 0).any(axis=0))
         return SparseMetric(
@@ -92,14 +107,14 @@ class LinearMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         name = type(self).__name__
         if self._ends_early and not found.converged:
             warnings.warn(
-                f"{name} did not converge in {found.n_iter} iterations: raise max_iter or tol, or "
+                f"{name} did not converge in {found.n_iter} iterations. Raise max_iter or tol, or "
                 "standardise the columns.",
                 ConvergenceWarning, stacklevel=3,
             )  # fmt: skip
         elif not self.components_.any():
             warnings.warn(
-                f"{name} found no metric, all distances are zero: its penalty is too large, or "
-                "there is nothing to push apart.",
+                f"{name} learned the zero metric: all distances are zero. Lower its penalty. If "
+                "this does not help, the columns do not separate the classes.",
                 UserWarning, stacklevel=3,
             )  # fmt: skip
 
@@ -111,37 +126,65 @@ class LinearMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         return len(self.components_)
 
     def transform(self, X: Any) -> Float:
-        """Embed rows: Euclidean distances between the results are distances under the metric.
+        """Embed rows, so that Euclidean distances of the result are distances under the metric.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            The rows.
 
         Returns
         -------
         ndarray of shape (n_samples, n_components)
+            The embedded rows.
         """
         check_is_fitted(self)
         result: Float = check_table(self, X, reset=False) @ self.components_.T
         return result
 
     def matrix(self) -> Float:
-        """W, symmetric and positive semi-definite."""
+        """Return the matrix W = L'L of the metric.
+
+        Returns
+        -------
+        ndarray of shape (n_features, n_features)
+            A symmetric positive semi-definite matrix.
+        """
         check_is_fitted(self)
         result: Float = self.components_.T @ self.components_
         return result
 
     def pair_distance(self, X: Any, Y: Any) -> Float:
-        """The distance (not its square) between row i of X and row i of Y."""
+        """Compute the distance between row i of X and row i of Y, for every i.
+
+        Parameters
+        ----------
+        X, Y : array-like of shape (n_pairs, n_features)
+            Two tables with the same number of rows.
+
+        Returns
+        -------
+        ndarray of shape (n_pairs,)
+            The distances (not squared).
+        """
         check_is_fitted(self)
         X, Y = (check_table(self, table, reset=False) for table in (X, Y))
         if len(X) != len(Y):
-            raise ValueError(f"X has {len(X)} rows and Y has {len(Y)}: pairs need as many of each.")
+            raise ValueError(
+                f"X has {len(X)} rows and Y has {len(Y)} rows. X and Y must have the same number "
+                "of rows."
+            )
         result: Float = np.linalg.norm((X - Y) @ self.components_.T, axis=1)
         return result
 
     def get_metric(self) -> Callable[[npt.ArrayLike, npt.ArrayLike], float]:
-        """A function of two rows, for ``metric=`` of scikit-learn's neighbours."""
+        """Return the metric as a function of two rows.
+
+        Returns
+        -------
+        callable
+            A function for the parameter ``metric`` of the neighbour estimators of scikit-learn.
+        """
         check_is_fitted(self)
         return partial(_distance, self.components_)
 
@@ -151,7 +194,10 @@ def _distance(components: Float, x: npt.ArrayLike, y: npt.ArrayLike) -> float:
 
 
 def rooted(matrix: Float) -> Float:
-    """A factor L with L'L equal to a positive semi-definite matrix, its rows by weight."""
+    """A factor L with L'L equal to a positive semi-definite matrix.
+
+    The rows of L are sorted by decreasing norm.
+    """
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
     kept = values > max(values[-1] * len(values) * np.finfo(float).eps, 0.0)
     result: Float = (np.sqrt(values[kept]) * vectors[:, kept]).T[::-1]
@@ -159,7 +205,7 @@ def rooted(matrix: Float) -> Float:
 
 
 def rooted_factor(factor: Float) -> Float:
-    """The same metric by an orthogonal factor, as long as its rank."""
+    """A factor of the same metric with orthogonal rows, as many as the rank."""
     _, values, vectors = np.linalg.svd(factor, full_matrices=False)
     kept = values > values.max(initial=0.0) * len(values) * np.finfo(float).eps
     result: Float = values[kept, None] * vectors[kept]
@@ -167,7 +213,10 @@ def rooted_factor(factor: Float) -> Float:
 
 
 def square_root(W: Float) -> Float:
-    """A square factor with all directions in it: a descent could not bring back an absent one."""
+    """A square factor of W with full rank.
+
+    Small eigenvalues are raised, because a descent over factors cannot leave the span of its start.
+    """
     values, vectors = np.linalg.eigh((W + W.T) / 2)
     floor = ABSENT * max(float(values[-1]), np.finfo(float).tiny)
     result: Float = (vectors * np.sqrt(np.maximum(values, floor))).T
@@ -175,19 +224,19 @@ def square_root(W: Float) -> Float:
 
 
 def of_unit_size(X: Float) -> tuple[Float, float]:
-    """The rows about their mean, divided by their typical size, and that size."""
+    """The centred rows divided by their root mean square, and this divisor."""
     X = X - X.mean(axis=0)
     size = float(np.abs(X).max())
     unit = size * float(np.sqrt(((X / size) ** 2).mean())) if size > 0 else 1.0
-    unit = 2.0 ** round(np.log2(unit))  # so that dividing rounds nothing
+    unit = 2.0 ** round(np.log2(unit))  # a power of two, so that the division is exact
     return X / unit, unit
 
 
 def in_its_span(solve: Callable[[Float], Solution], X: Float) -> Solution:
-    """Solve for centred rows in an orthonormal basis of what they span.
+    """Solve for centred rows in an orthonormal basis of their span, if there are more columns.
 
-    Where a metric pays for its size, what lies outside of the span is zero at the optimum: a table
-    wider than long is a narrower one.
+    If the objective penalises the size of the metric, the optimal metric is zero outside of the
+    span. The solver then works on fewer columns.
     """
     n, p = X.shape
     if n > p:
@@ -201,12 +250,16 @@ def in_its_span(solve: Callable[[Float], Solution], X: Float) -> Solution:
 
 
 def no_metric(p: int, objective: float) -> Solution:
-    """Where nothing is better than zero."""
+    """The zero metric, for problems with the optimum at zero."""
     return Solution(np.zeros((0, p)), objective, 1, True)
 
 
 def first_factor(X: Float, n_components: int | None, init: str, random_state: Any) -> Float:
-    """Where a search over factors starts: plain distances, their best few dimensions, or random."""
+    """The start of a search over factors.
+
+    The start is a random matrix (``init="random"``), the identity, or the first ``n_components``
+    principal components if ``n_components`` is less than the number of columns.
+    """
     p = X.shape[1]
     rank = p if n_components is None else min(n_components, p)
     if init == "random":

@@ -2,11 +2,12 @@
 
     log sum of exp(-(d^2(i, l) - d^2(i, j)))  +  mu * trace(W)
 
-over positive semi-definite W, for triplets (i, j, l): j one of a row's nearest rows of its own
-class, l one of its nearest of others, by Euclidean distance. Every step adds ``w v v'``: v is the
-leading eigenvector of the weighted sum of ``delta_il delta_il' - delta_ij delta_ij'``, and w the
-best weight along it. This is the ancestor of sDist, without its sparse directions, its growing
-terms, its neighbourhoods that follow the metric and its penalty on rank.
+is minimised over positive semi-definite W. In a triplet (i, j, l), row j is one of the nearest rows
+of row i in its own class, and row l is one of its nearest rows in the other classes, by Euclidean
+distance. Every step adds ``w v v'``, where v is the leading eigenvector of the weighted sum of
+``delta_il delta_il' - delta_ij delta_ij'``, and w is the weight that minimises the objective along
+v. sDist is derived from this method. It adds sparse directions, products of columns as terms,
+neighbourhoods under the learned metric, and a penalty on the rank.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ from ._base import LinearMetricLearner, Solution, of_unit_size, rooted_factor
 from ._hinge import Comparisons, nearest_comparisons
 from ._progress import Iterations
 
-#: Up to this many columns the eigenvectors are all computed.
+#: Up to this number of columns, all eigenvectors are computed.
 DENSE = 64
-#: A step along which all triplets get better has no best weight: this is the most, in units of
-#: the largest improvement.
+#: Upper bound of the weight of a step, divided by the largest improvement of a triplet. If all
+#: triplets improve along a direction, the optimal weight is infinite.
 LONGEST = 1e3
-#: Steps end where the best direction gains no more than its penalty, to this share of what the
-#: first one gained.
+#: Boosting ends if the gain of the best direction exceeds its penalty by less than this share of
+#: the gain of the first direction.
 NO_GAIN = 1e-9
 
 
@@ -44,30 +45,39 @@ class BoostMetric(LinearMetricLearner):
     Parameters
     ----------
     n_neighbors : int, default=3
-        Nearest rows of the own class and of the others: a row has the square of this many triplets.
-        Fewer, for all rows, where a class has no more.
+        The number k of nearest rows of the own class, and of the other classes. A row has k^2
+        triplets. If a class is too small, the number is lower for all rows.
     penalty : float, default=1e-7
-        The weight mu of the trace, as a share of the least that makes the metric zero; `mu_` is the
-        weight itself.
+        The weight mu of the trace, relative to the smallest weight for which the metric is zero.
+        The absolute weight is the attribute `mu_`.
     max_iter : int, default=200
-        Steps, and so the largest rank.
+        The largest number of steps, which is also the largest rank.
     random_state : int, RandomState instance or None, default=None
-        For the start of the eigenvector search in wide tables; it does not change the result beyond
-        rounding.
+        The seed for the start of the eigenvector search in wide tables. It changes the result by
+        rounding errors only.
     verbose : int, default=0
-        1 shows a progress line.
+        If 1, show a progress line.
 
     Attributes
     ----------
     components_ : ndarray of shape (rank, n_features)
         A factor L of the metric, ``W = L'L``.
     objective_ : float
+        The objective at the metric.
     mu_ : float
         The weight of the trace.
     n_iter_ : int
+        The number of steps.
     converged_ : bool
-        Whether no further step would help.
-    metric_, classes_, n_features_in_, feature_names_in_
+        Whether a further step would not lower the objective.
+    metric_ : SparseMetric
+        The metric.
+    classes_ : ndarray of shape (n_classes,)
+        The class labels.
+    n_features_in_ : int
+        The number of columns seen during fit.
+    feature_names_in_ : ndarray of shape (n_features,)
+        The names of the columns, if ``X`` has column names that are all strings.
 
     References
     ----------
@@ -90,7 +100,7 @@ class BoostMetric(LinearMetricLearner):
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
-    _ends_early = False  # the number of steps is a choice, not a limit
+    _ends_early = False  # reaching max_iter is not a failure: it is the chosen number of steps
 
     def __init__(
         self,
@@ -120,7 +130,7 @@ class BoostMetric(LinearMetricLearner):
         while len(steps) < self.max_iter and gain > mu + noise:
             better = triplets.margins(X @ direction)
             weight = _best_weight(better, _shares(margins), mu)
-            if weight == 0:  # what the direction gains is rounding
+            if weight == 0:  # the gain of the direction is due to rounding
                 gain = 0.0
                 break
             margins += weight * better
@@ -135,13 +145,13 @@ class BoostMetric(LinearMetricLearner):
 
 
 def _shares(margins: Float) -> Float:
-    """The weights of the triplets: those with small margins weigh most."""
+    """The weights of the triplets. Triplets with small margins have large weights."""
     return np.asarray(softmax(-margins))
 
 
 @dataclass(frozen=True)
 class _Triplets:
-    """Every row's nearest rows of its own class and of the others, each against each."""
+    """All triplets of a row, a nearest row of its own class, and a nearest row of another class."""
 
     X: Float
     pairs: Comparisons
@@ -154,7 +164,7 @@ class _Triplets:
         return np.asarray(far[:, None, :] - near[:, :, None])
 
     def leading(self, weights: Float, random: Any) -> tuple[float, Float]:
-        """The largest eigenvalue of the weighted sum over the triplets, and its vector."""
+        """The largest eigenvalue of the weighted sum over the triplets, and its eigenvector."""
         p = self.X.shape[1]
         laplacian = self.pairs.laplacian(-weights.sum(axis=2), weights.sum(axis=1).ravel())
         if p <= DENSE:
@@ -169,10 +179,10 @@ class _Triplets:
 
 
 def _best_weight(better: Float, weights: Float, penalty: float) -> float:
-    """The w with the least ``log sum of weights * exp(-w * better) + penalty * w``."""
+    """The w that minimises ``log sum of weights * exp(-w * better) + penalty * w``."""
 
     def slope(w: float) -> float:
-        """Positive while a larger w still helps."""
+        """Minus the derivative of the objective, which is positive if a larger w is better."""
         exponent = -w * better
         tilted = weights * np.exp(exponent - exponent.max())
         return float((tilted * (better - penalty)).sum() / tilted.sum())

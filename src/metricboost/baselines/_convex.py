@@ -1,9 +1,10 @@
-"""Convex problems over positive semi-definite W: accelerated proximal gradient steps.
+"""Convex problems over positive semi-definite W, solved by accelerated proximal gradient steps.
 
-A step goes down the gradient of the smooth part and then to the nearest point that the penalty and
-the cone together prefer (Beck and Teboulle 2009). Momentum is given up where it leads uphill
-(O'Donoghue and Candes 2015). Every step takes an eigendecomposition or several, so this is the slow
-way; its optimum does not depend on the start, and what a penalty makes zero is exactly zero.
+A step is a gradient step of the smooth part, followed by the proximal operator of the penalty on
+the cone of positive semi-definite matrices (Beck and Teboulle 2009). The momentum is reset if the
+objective increases (O'Donoghue and Candes 2015). Every step needs at least one eigendecomposition,
+so this solver is slower than L-BFGS on a factor. Its advantages are that the optimum does not
+depend on the start, and that eigenvalues or columns removed by a penalty are exactly zero.
 """
 
 from __future__ import annotations
@@ -16,27 +17,28 @@ import numpy as np
 from .._typing import Float
 from ._descent import Descent, Objective
 
-#: Iterations in a row that gain too little.
+#: The solver has converged after this number of consecutive iterations with a gain below ``tol``.
 PATIENCE = 10
-#: A step that was short enough is tried longer by this factor, or the other before any was not.
+#: The step length is multiplied by LONGER after each step, and by MUCH_LONGER as long as no step
+#: has been too long. MUCH_LONGER is used in the first LONGEST iterations only, because the step
+#: length would have no limit for a loss without a minimum.
 LONGER, MUCH_LONGER = 1.2, 4.0
-#: Steps that may grow much longer: a loss that falls for ever has no longest.
 LONGEST = 20
-#: Passes over the columns' penalty in a step; it goes on where the last step left it.
+#: Dual iterations for the column penalty in a step. They start at the dual of the last step.
 PASSES = 5
 
 
 class Penalty(Protocol):
-    """What is added to the smooth part."""
+    """A penalty that is added to the smooth part of the objective."""
 
     def __call__(self, W: Float) -> float: ...
 
     def shrunk(self, W: Float, step: float) -> Float:
-        """The positive semi-definite V with the least ``|V - W|^2 / 2 + step * penalty(V)``."""
+        """The positive semi-definite V that minimises ``|V - W|^2 / 2 + step * penalty(V)``."""
 
 
 class TracePenalty:
-    """A multiple of the trace; it shortens eigenvalues, those of little use to zero."""
+    """A multiple of the trace. It lowers all eigenvalues, and sets small eigenvalues to zero."""
 
     def __init__(self, weight: float) -> None:
         self.weight = weight
@@ -49,10 +51,10 @@ class TracePenalty:
 
 
 class ColumnPenalty:
-    """A multiple of the sum of the columns' norms; columns of little use become zero.
+    """A multiple of the sum of the norms of the columns. It sets columns to zero.
 
-    The nearest point has no formula, because of the cone. In its dual every column has a vector of
-    norm at most 1, and accelerated projected gradient steps find them.
+    On the cone, the proximal operator of this penalty has no closed form. Its dual problem has one
+    vector of norm at most 1 per column, and is solved by accelerated projected gradient steps.
     """
 
     def __init__(self, weight: float, p: int) -> None:
@@ -80,7 +82,7 @@ def _short_rows(M: Float) -> Float:
 
 
 def in_cone(W: Float, less: float = 0.0) -> Float:
-    """The symmetric part with its eigenvalues less an amount, none below zero."""
+    """The symmetric part of W with all eigenvalues reduced by ``less``, and at least zero."""
     values, vectors = np.linalg.eigh((W + W.T) / 2)
     kept = values > less
     root = vectors[:, kept] * np.sqrt(values[kept] - less)
@@ -96,7 +98,21 @@ def minimise_over_cone(
     max_iter: int,
     watch: Callable[[Any], None] | None = None,
 ) -> Descent:
-    """``smooth(W) + penalty(W)`` over positive semi-definite W, from such a one."""
+    """Minimise ``smooth(W) + penalty(W)`` over positive semi-definite W.
+
+    Parameters
+    ----------
+    smooth : callable
+        The value and the gradient of the smooth part at W.
+    penalty : Penalty
+    start : ndarray of shape (p, p)
+        A positive semi-definite matrix.
+    tol : float
+        The relative gain below which an iteration counts as idle.
+    max_iter : int
+    watch : callable, optional
+        Called with W after every iteration.
+    """
     W, step = start, _first_step(smooth, start)
     best = smooth(W)[0] + penalty(W)
     ahead, momentum, idle, growing = W, 1.0, 0, True
@@ -106,7 +122,7 @@ def minimise_over_cone(
         growing = growing and step == tried and n_iter < LONGEST and bool((new != ahead).any())
         if watch is not None:
             watch(W)
-        if value > best and momentum > 1:  # the momentum led uphill
+        if value > best and momentum > 1:  # reset the momentum
             ahead, momentum = W, 1.0
             continue
         idle = idle + 1 if best - value <= tol * abs(best) and not growing else 0
@@ -120,13 +136,13 @@ def minimise_over_cone(
 
 
 def _first_step(smooth: Objective, W: Float) -> float:
-    """As long as the metric is large."""
+    """The length of the first step: the gradient step is as large as W."""
     size = float(np.linalg.norm(smooth(W)[1]))
     return max(float(np.linalg.norm(W)), 1e-8) / size if size > 0 else 1.0
 
 
 def _step(smooth: Objective, penalty: Penalty, W: Float, step: float) -> tuple[Float, float, float]:
-    """A step that goes down as far as the gradient promises, its value, and its length."""
+    """A proximal gradient step with sufficient decrease, its objective, and its length."""
     value, gradient = smooth(W)
     while True:
         new = penalty.shrunk(W - step * gradient, step)

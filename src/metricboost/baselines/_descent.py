@@ -1,4 +1,4 @@
-"""Minimising over arrays of any shape: L-BFGS, and the widths of a smoothed loss."""
+"""Minimisation over arrays of any shape by L-BFGS, and the sequence of smoothing widths."""
 
 from __future__ import annotations
 
@@ -11,23 +11,27 @@ from scipy.optimize import Bounds, minimize
 
 from .._typing import Float
 
-#: What a method minimises: the value at an array, and the gradient there.
+#: An objective returns its value and its gradient at an array.
 Objective = Callable[[Float], tuple[float, Float]]
 
-#: Widths go down by this factor from 1, the margin, where the loss is easy to minimise.
+#: Smoothing widths start at 1 (the margin), where the loss is easy to minimise, and are multiplied
+#: by NARROWER down to NARROWEST.
 NARROWER = 0.03
 NARROWEST = 1e-10
-#: What objectives start from: large, for SciPy's tolerances are relative only above 1.
+#: Objectives are scaled to start at this value, because tolerances of SciPy are relative only for
+#: values above 1.
 LARGE = 1e6
-#: A single iteration may gain little by bad luck: a fresh start must gain less than so many times.
+#: A single L-BFGS iteration may have a small gain by chance. The descent has converged if a restart
+#: gains less than FRESH * tol.
 FRESH = 5
-#: The share of the objective that smoothing may take away at the end, in units of ``tol``.
+#: Largest relative difference between the loss and the smoothed loss at the end, in units of
+#: ``tol``.
 SMOOTHED_AWAY = 3
 
 
 @dataclass(frozen=True)
 class Descent:
-    """Where a descent ended."""
+    """The result of a descent: the array, the objective, and the number of iterations."""
 
     at: Float
     value: float
@@ -44,12 +48,24 @@ def descend(
     bounds: Bounds | None = None,
     once: bool = False,
 ) -> Descent:
-    """L-BFGS until an iteration gains less than ``tol``, relatively, and a fresh start no more.
+    """Minimise an objective by L-BFGS.
 
-    With ``once`` there is no fresh start.
-
-    Values and arrays are brought to a common size first: SciPy's first step and its tolerances are
+    Values and arrays are scaled first, because the first step and the tolerances of SciPy are
     absolute.
+
+    Parameters
+    ----------
+    objective : callable
+    start : ndarray
+    tol : float
+        L-BFGS stops if an iteration has a relative gain below ``tol``. It is then restarted until a
+        restart has a small gain, too.
+    max_iter : int
+    watch : callable, optional
+        Called after every iteration.
+    bounds : scipy.optimize.Bounds, optional
+    once : bool, default=False
+        Whether to stop without restarts.
     """
     size, unit = _size(start), _size(np.array(objective(start)[0])) / LARGE
 
@@ -76,7 +92,7 @@ def _size(array: Float) -> float:
 
 
 def widths(tol: float) -> Iterator[tuple[float, float]]:
-    """Widths from the margin down, each with the gain of an iteration that is worth its while."""
+    """The smoothing widths in decreasing order, each with the tolerance for its minimisation."""
     width = 1.0
     while width > NARROWEST:
         yield width, tol * width
@@ -84,5 +100,5 @@ def widths(tol: float) -> Iterator[tuple[float, float]]:
 
 
 def sharp(exact: float, smooth: float, tol: float) -> bool:
-    """Whether the smoothed loss is near enough to the loss itself."""
+    """Whether the smoothed loss is close enough to the exact loss."""
     return exact - smooth <= SMOOTHED_AWAY * tol * abs(exact)

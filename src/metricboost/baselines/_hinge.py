@@ -1,10 +1,12 @@
-"""Hinge losses of comparisons: row i should be nearer to j than to l, by 1 of squared distance.
+"""Hinge losses of comparisons of distances.
 
-A hinge has a kink, and gradient methods need none, so it is smoothed as in Nesterov (2005): with
-``u = 1 + d_ij - d_il`` and a width ``w``, the largest of ``a u - w a^2 / 2`` over a in [0, 1]. That
-is 0 up to u = 0, a parabola up to u = w, and ``u - w / 2`` beyond. It lies below the hinge, so at
-a minimum of the smoothed loss the hinge loss exceeds its own minimum by no more than the two differ
-there: the width is lowered until that is little.
+In a comparison, row i should be nearer to row j than to row l, by a margin of 1 in squared
+distance. With ``u = 1 + d_ij - d_il``, the hinge loss of the comparison is ``max(0, u)``. Gradient
+methods need a smooth loss, so the hinge is smoothed as in Nesterov (2005): the smoothed hinge with
+the width w is the maximum of ``a u - w a^2 / 2`` over a in [0, 1]. It is 0 for u < 0, a parabola
+between 0 and w, and ``u - w / 2`` for u > w. The smoothed hinge is at most the hinge. At a minimum
+of the smoothed loss, the hinge loss therefore exceeds its own minimum by at most the difference of
+the two losses. The width is lowered until this difference is small.
 """
 
 from __future__ import annotations
@@ -19,19 +21,27 @@ from .._typing import Float, Index, Rows
 from ..boosting.neighborhoods import class_neighborhoods
 from ..engines import Engine
 
-#: Entries of a block of differences: a block stays in the cache.
+#: Number of entries in a block of differences, which should stay in the cache.
 BLOCK_ENTRIES = 2**17
-#: Rows of a block of products.
+#: Number of rows in a block of products.
 BLOCK_ROWS = 512
-#: With more than one pair in so many, products of all rows are quicker than differences of pairs.
+#: If more than one in SPARSE of all n^2 pairs of rows is compared, the products of all rows are
+#: faster than the differences of the compared pairs.
 SPARSE = 64
 
 
 @dataclass(frozen=True)
 class Comparisons:
-    """Every row's targets, and pairs (row, other) of which the row's targets should be nearer.
+    """Comparisons of the targets of a row with other rows.
 
-    ``targets`` is n x k. With many pairs, rows in the order of their classes are quicker.
+    For every pair ``(rows[m], others[m])``, all targets of the row should be nearer to the row than
+    the other row. With many pairs, computations are faster if the rows are sorted by class.
+
+    Attributes
+    ----------
+    targets : ndarray of shape (n, k)
+        The k targets of each row.
+    rows, others : ndarray of shape (n_pairs,)
     """
 
     targets: Rows
@@ -39,20 +49,20 @@ class Comparisons:
     others: Index
 
     def distances(self, E: Float) -> tuple[Float, Float]:
-        """Squared distances between rows of E: n x k to the targets, and one a pair."""
+        """Squared distances in the embedding E: to the targets (n x k), and of the pairs."""
         near = _of_pairs(E, E, *self._target_pairs())
         crowded = len(self.rows) * SPARSE > len(E) ** 2
         far = self._by_products(E) if crowded else _of_pairs(E, E, self.rows, self.others)
         return near.reshape(self.targets.shape), far
 
     def distances_under(self, X: Float, W: Float) -> tuple[Float, Float]:
-        """The same for a symmetric matrix, which need not be positive."""
+        """As ``distances``, under a symmetric matrix W, which may have negative eigenvalues."""
         XW = X @ W
         near = _of_pairs(X, XW, *self._target_pairs())
         return near.reshape(self.targets.shape), _of_pairs(X, XW, self.rows, self.others)
 
     def _by_products(self, E: Float) -> Float:
-        """Distances of the pairs, picked from blocks of ``E E'`` above its diagonal."""
+        """Squared distances of the pairs, from blocks of ``E E'`` above the diagonal."""
         order, low, high = self._unordered
         norms = np.einsum("ij,ij->i", E, E)
         squared = norms[low] + norms[high]
@@ -69,14 +79,14 @@ class Comparisons:
         return result
 
     def joined(self, other: Comparisons) -> Comparisons:
-        """With the pairs of both."""
+        """The union of the pairs of both comparisons."""
         n = len(self.targets)
         keys = np.union1d(self.rows * n + self.others, other.rows * n + other.others)
         return Comparisons(self.targets, keys // n, keys % n)
 
     @cached_property
     def _unordered(self) -> tuple[Index, Index, Index]:
-        """The pairs by their smaller row: their numbers, the smaller rows, the larger ones."""
+        """The pairs sorted by their smaller row: the order, the smaller and the larger rows."""
         low, high = np.minimum(self.rows, self.others), np.maximum(self.rows, self.others)
         order = np.lexsort((high, low))
         return order, low[order], high[order]
@@ -86,7 +96,10 @@ class Comparisons:
         return np.repeat(np.arange(n), k), self.targets.ravel().astype(np.intp)
 
     def laplacian(self, near: Float, far: Float) -> csr_array:
-        """``sum of w (e_i - e_j)(e_i - e_j)'`` over targets and pairs, n x n."""
+        """``sum of w (e_i - e_j)(e_i - e_j)'`` over targets and pairs, as an n x n matrix.
+
+        ``near`` has the weights w of the targets, and ``far`` the weights of the pairs.
+        """
         rows, targets = self._target_pairs()
         i, j = np.concatenate([rows, self.rows]), np.concatenate([targets, self.others])
         weight = np.concatenate([near.ravel(), far])
@@ -101,7 +114,7 @@ class Comparisons:
 
 
 def nearest_comparisons(engine: Engine, X: Float, labels: Index, k: int = 1) -> Comparisons:
-    """Each row with its k nearest of its class against its k nearest of the others."""
+    """Comparisons of the k nearest rows of the own class with the k nearest rows of the others."""
     near = class_neighborhoods(engine, X, labels, k)
     rows = np.repeat(np.arange(len(X)), near.other.shape[1])
     return Comparisons(near.same, rows, near.other.ravel().astype(np.intp))
@@ -120,7 +133,10 @@ def _of_pairs(A: Float, B: Float, i: Index, j: Index) -> Float:
 
 
 def smoothed(u: Float, width: float) -> tuple[float, Float]:
-    """The sum of smoothed hinges, and the derivative of each; width 0 is the hinge itself."""
+    """The sum of the smoothed hinges, and the derivative of each.
+
+    A width of 0 is the exact hinge.
+    """
     if width == 0:
         return float(np.maximum(u, 0.0).sum()), (u > 0).astype(np.float64)
     slope = np.clip(u / width, 0.0, 1.0)
@@ -129,7 +145,7 @@ def smoothed(u: Float, width: float) -> tuple[float, Float]:
 
 @dataclass(frozen=True)
 class HingeLoss:
-    """``pull`` times the distances to the targets and ``push`` times the hinges, summed."""
+    """The sum of ``pull`` times the distances to the targets and ``push`` times the hinges."""
 
     X: Float
     comparisons: Comparisons
@@ -137,24 +153,24 @@ class HingeLoss:
     push: float = 1.0
 
     def of_factor(self, L: Float, width: float) -> tuple[float, Float]:
-        """The loss of the metric L'L, and its gradient by L."""
+        """The loss of the metric L'L, and its gradient with respect to L."""
         E = self.X @ L.T
         value, near, far = self.weighed(*self.comparisons.distances(E), width)
         force = self.comparisons.laplacian(near, far) @ E
         return value, 2 * (force.T @ self.X)
 
     def of_matrix(self, W: Float, width: float) -> tuple[float, Float]:
-        """The loss of a symmetric matrix, and its gradient by it."""
+        """The loss of a symmetric matrix W, and its gradient with respect to W."""
         value, near, far = self.weighed(*self.comparisons.distances_under(self.X, W), width)
         return value, self.X.T @ (self.comparisons.laplacian(near, far) @ self.X)
 
     def values(self, L: Float, *widths: float) -> list[float]:
-        """The loss at several widths."""
+        """The losses of the metric L'L for several widths."""
         distances = self.comparisons.distances(self.X @ L.T)
         return [self.weighed(*distances, width)[0] for width in widths]
 
     def weighed(self, near: Float, far: Float, width: float) -> tuple[float, Float, Float]:
-        """The loss, and its derivatives by the distances."""
+        """The loss, and its derivatives with respect to the distances."""
         total, slope = smoothed(1 + near[self.comparisons.rows] - far[:, None], width)
         pulled = np.full(near.shape, self.pull)
         for j in range(near.shape[1]):
@@ -164,13 +180,13 @@ class HingeLoss:
 
 
 def best_scale(loss: HingeLoss, L: Float, penalty: float = 0.0) -> float:
-    """What to multiply the metric L'L by for the least loss and penalty, which grows with it."""
+    """The factor c for which ``c L'L`` has the smallest loss plus ``penalty * c``."""
     scales, losses = losses_at_scales(loss, L)
     return float(scales[int(np.argmin(losses + penalty * scales))])
 
 
 def losses_at_scales(loss: HingeLoss, L: Float) -> tuple[Float, Float]:
-    """Multiples of the metric L'L, from far too small to far too large, and the loss of each."""
+    """A grid of factors from far too small to far too large, and the losses of c L'L."""
     near, far = loss.comparisons.distances(loss.X @ L.T)
     unit = 1 / max(float(near.mean()), float(far.mean()) * 1e-12, 1e-300)
     scales = unit * 10.0 ** np.arange(-3, 4.01, 0.25)

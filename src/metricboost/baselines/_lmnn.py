@@ -1,15 +1,18 @@
 """``LMNN``: large margin nearest neighbours, of Weinberger and Saul (2009).
 
+The objective is
+
     (1 - mu) sum of d^2(i, j)  +  mu sum of max(0, 1 + d^2(i, j) - d^2(i, l))
 
-over the targets j of every row i, its nearest rows of its own class by Euclidean distance, and over
-all rows l of other classes. Of those only the few that come within the margin count (impostors):
-the solver works with the pairs that are near it, and looks for them anew as the metric changes.
+The sums are over all rows i, over the targets j of row i (its nearest rows of its own class by
+Euclidean distance), and over all rows l of other classes. Only rows l within the margin contribute
+to the second sum. These rows are called impostors. The solver uses the pairs (i, l) that are near
+the margin, and searches for these pairs again when the metric changes.
 
-The loss is convex in W = L'L and minimised over L by L-BFGS, hinges smoothed (`_hinge`). A square L
-has no local minima that are not global. Columns are whitened by the scatter of the targets first:
-the first sum is then equally curved everywhere, and far fewer iterations are needed.
-``solver="matrix"`` is the convex form in W itself, all pairs at once.
+The objective is convex in W = L'L. It is minimised over L by L-BFGS with smoothed hinges
+(`_hinge`). If L is square, all local minima are global. The columns are first whitened by the
+scatter of the targets. The first sum then has the same curvature in all directions, and far fewer
+iterations are needed. ``solver="matrix"`` solves the convex problem in W with all pairs at once.
 """
 
 from __future__ import annotations
@@ -33,19 +36,22 @@ from ._descent import Objective, descend, sharp, widths
 from ._hinge import Comparisons, HingeLoss, best_scale
 from ._progress import Iterations
 
-#: Impostors of a row looked for at first, and how many times more where all of them are near.
+#: The search for impostors starts with FIRST neighbours of a row in other classes. If all of them
+#: are impostors, the search is repeated with MORE times as many.
 FIRST, MORE = 16, 4
-#: Pairs this much further than the margin are kept too: the metric changes between two searches.
+#: The search includes pairs whose distance exceeds the margin by up to this share, because the
+#: metric changes between two searches.
 SPARE = 0.02
-#: Iterations between two searches.
+#: Number of iterations between two searches.
 ROUND = 40
-#: Rows by which the scale of the start is chosen.
+#: Number of rows from which the scale of the start is chosen.
 SCALE_ROWS = 200
-#: Added to the whitening's eigenvalues, whose mean is 1: targets may not vary in all directions.
-#: Steps on W, which have one length for all of them, want them less unequal.
+#: Added to the eigenvalues of the whitening, whose mean is 1, because the targets may not vary in
+#: some directions. The value is larger for steps on W, which have one step length for all
+#: directions and need eigenvalues of similar size.
 RIDGE = {"factor": 1e-3, "matrix": 0.1}
 
-#: The cone alone.
+#: No penalty: the constraint that W is positive semi-definite remains.
 NONE = TracePenalty(0.0)
 
 FindLoss = Callable[[Float], HingeLoss]
@@ -54,44 +60,56 @@ FindLoss = Callable[[Float], HingeLoss]
 class LMNN(LinearMetricLearner):
     """Large margin nearest neighbours (Weinberger and Saul).
 
-    Makes the distances to a row's nearest rows of its own class small, and those to rows of other
-    classes larger by a margin.
+    The metric makes the distances of a row to its nearest rows of its own class small, and the
+    distances to rows of other classes larger by a margin.
 
     Parameters
     ----------
     n_neighbors : int, default=3
-        Targets of a row; fewer, for all rows, where a class has no more.
+        The number of targets of a row. If a class is too small, the number is lower for all rows.
     mu : float, default=0.5
-        The weight of the margins; that of the targets is ``1 - mu``.
+        The weight of the hinges. The weight of the distances to the targets is ``1 - mu``.
     n_components : int, optional
-        Rows of L, the rank of the metric. As many as columns by default; with fewer the problem is
-        not convex, and the first principal components are the start.
+        The number of rows of L, which is the largest rank of the metric. By default the number of
+        columns. With a smaller number, the problem is not convex. It must be None with
+        ``solver="matrix"``.
     impostors : {"all", "euclidean"}, default="all"
-        Which rows of other classes count: all, as in the original, or only those that were nearer
-        than the furthest target by Euclidean distance, or as near, as the sDist paper prints it.
+        The rows of other classes in the second sum. "all" is the original method. "euclidean" uses
+        only rows that are at most as far away as the furthest target by Euclidean distance, as
+        printed in the sDist paper.
     solver : {"factor", "matrix"}, default="factor"
-        L-BFGS on L, or accelerated proximal gradient steps on W, which takes all pairs at once and
-        an eigendecomposition a step: slow, and for small tables.
+        "factor" is L-BFGS on L. "matrix" is accelerated proximal gradient steps on W, with all
+        pairs at once and an eigendecomposition per step. It is slow and meant for small tables.
     init : {"identity", "random"}, default="identity"
-        Where the search on L starts: plain distances (of the first principal components, where
-        n_components is less than the columns), or a random L.
+        The start of the search for L. "identity" is the Euclidean distance, or the first principal
+        components if ``n_components`` is less than the number of columns. "random" is a random L.
     max_iter : int, default=500
+        The largest number of iterations.
     tol : float, default=0.03
-        How near the optimum to come, about, as a share of the objective.
+        The approximate relative distance of the objective from its optimum at convergence.
     random_state : int, RandomState instance or None, default=None
-        For ``init="random"``.
+        The seed for ``init="random"``.
     verbose : int, default=0
-        1 shows a progress line.
+        If 1, show a progress line.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
         A factor L of the metric, ``W = L'L``.
     objective_ : float
-        The loss, with hinges as they are.
+        The objective with exact hinges.
     n_iter_ : int
+        The number of iterations.
     converged_ : bool
-    metric_, classes_, n_features_in_, feature_names_in_
+        Whether the solver has converged.
+    metric_ : SparseMetric
+        The metric.
+    classes_ : ndarray of shape (n_classes,)
+        The class labels.
+    n_features_in_ : int
+        The number of columns seen during fit.
+    feature_names_in_ : ndarray of shape (n_features,)
+        The names of the columns, if ``X`` has column names that are all strings.
 
     References
     ----------
@@ -146,8 +164,11 @@ class LMNN(LinearMetricLearner):
 
     def _solve(self, X: Float, labels: Index) -> Solution:
         if self.solver == "matrix" and self.n_components is not None:
-            raise ValueError('solver="matrix" has no n_components: leave it None.')
-        order = np.argsort(labels, kind="stable")  # blocks of pairs are then blocks of classes
+            raise ValueError(
+                f'n_components={self.n_components} cannot be used with solver="matrix". Use '
+                'n_components=None or solver="factor".'
+            )
+        order = np.argsort(labels, kind="stable")  # sorted classes make blocks of pairs dense
         X, labels = X[order] - X.mean(axis=0), labels[order]
         engine = get_engine("auto")
         k = neighbors_in_all_classes(labels, self.n_neighbors)
@@ -174,7 +195,10 @@ class LMNN(LinearMetricLearner):
         return HingeLoss(search.Z, pairs, 1 - self.mu, self.mu)
 
     def _over_factor(self, find: FindLoss, L: Float) -> Solution:
-        """Rounds of L-BFGS, between which impostors are looked for; ever narrower hinges."""
+        """Minimise over L: rounds of L-BFGS with a search for impostors after each round.
+
+        The smoothing width is lowered after convergence.
+        """
         watch = Iterations("LMNN", self.max_iter) if self.verbose else None
         full, loss, n_iter = len(L) == L.shape[1], find(L), 0
         best = Solution(L, np.inf, 0, False)
@@ -192,7 +216,7 @@ class LMNN(LinearMetricLearner):
                 if exact < best.objective:
                     best = Solution(L, exact, n_iter, False)
                 settled = found.converged and smooth <= found.value * (1 + tol)
-                if not settled:  # pairs once seen stay, or rounds might go in circles
+                if not settled:  # pairs of earlier rounds are kept, so that rounds cannot cycle
                     loss = replace(loss, comparisons=loss.comparisons.joined(seen))
             if not settled or sharp(exact, smooth, self.tol):
                 break
@@ -215,16 +239,19 @@ class LMNN(LinearMetricLearner):
 
 
 def _is_complementary(smooth: Objective, W: Float, tol: float) -> bool:
-    """Whether W has nothing where the loss has a slope, as at an optimum: to shrink W is no gain.
+    """Whether W satisfies the complementary slackness condition: scaling W down gains little.
 
-    Steps may gain little because they are short, and that is no optimum.
+    A small gain per step is not enough, because the gain is also small if the steps are short.
     """
     value, gradient = smooth(W)
     return bool((gradient * W).sum() <= 10 * tol * value)
 
 
 def _with_absent_directions(loss: HingeLoss, L: Float, width: float) -> Float:
-    """A factor after a step on W itself: a direction that L has lost cannot come back on L."""
+    """A factor of W after one step on W.
+
+    A descent on L cannot bring back a direction that L has lost. The step on W can.
+    """
     smooth = partial(loss.of_matrix, width=width)
     after = rooted(minimise_over_cone(smooth, NONE, L.T @ L, 0.0, max_iter=1).at)
     return after if len(after) else np.zeros((1, L.shape[1]))
@@ -236,9 +263,9 @@ def _no_pairs() -> tuple[Index, Index]:
 
 @dataclass(frozen=True)
 class _Whitening:
-    """Coordinates in which the targets of a row lie about it equally far in every direction.
+    """Coordinates in which the differences of rows and their targets have unit covariance.
 
-    Columns are brought to one scale first, so that the ridge is little beside each of them.
+    Columns are scaled first, so that the ridge is small relative to every column.
     """
 
     vectors: Float
@@ -259,17 +286,17 @@ class _Whitening:
         return np.asarray(X / self.scale @ self.vectors / self.roots)
 
     def of_factor(self, L: Float) -> Float:
-        """The factor that does to whitened rows what L does to rows."""
+        """The factor on whitened rows that corresponds to L on rows."""
         return np.asarray(L * self.scale @ self.vectors * self.roots)
 
     def to_columns(self, L: Float) -> Float:
-        """The factor that does to rows what L does to whitened rows."""
+        """The factor on rows that corresponds to L on whitened rows."""
         return np.asarray(L / self.roots @ self.vectors.T / self.scale)
 
 
 @dataclass(frozen=True)
 class _Search:
-    """Finds rows of other classes within given distances."""
+    """Search for rows of other classes within given distances."""
 
     engine: Engine
     Z: Float
@@ -280,7 +307,7 @@ class _Search:
         return np.asarray(self.targets.distances(E)[0].max(axis=1))
 
     def impostors(self, L: Float) -> Comparisons:
-        """The pairs within the margin under the metric of L, and those nearly there."""
+        """The pairs within the margin under the metric L'L, and pairs slightly beyond."""
         E = self.Z @ L.T
         return self.within(E, (1 + self.furthest_target(E)) * (1 + SPARE))
 
@@ -289,7 +316,7 @@ class _Search:
         return Comparisons(self.targets.targets, rows, others)
 
     def within(self, E: Float, radius: Float, or_equal: bool = False) -> Comparisons:
-        """For every row of E all rows of other classes nearer than its radius (squared)."""
+        """For every row of E, all rows of other classes within its squared radius."""
         found = [
             self._of_class(E, own, np.flatnonzero(self.labels != c), radius, or_equal)
             for c, own in enumerate(members(self.labels))
@@ -301,7 +328,10 @@ class _Search:
     def _of_class(
         self, E: Float, own: Index, rest: Index, radius: Float, or_equal: bool
     ) -> tuple[Index, Index]:
-        """More and more neighbours of the rows all of whose neighbours so far are within."""
+        """The pairs of the rows of one class.
+
+        The number of neighbours is increased for rows whose neighbours are all within the radius.
+        """
         parts, k = [_no_pairs()], FIRST
         while len(own):
             found, squared = self.engine.nearest(E[own], E[rest], k)
@@ -315,7 +345,7 @@ class _Search:
         return rows, others
 
     def best_start_scale(self, L: Float, mu: float) -> float:
-        """What to multiply L by for the least loss, as some of the rows see it."""
+        """The multiple of L with the smallest loss on a sample of the rows."""
         n = len(self.Z)
         some = np.unique(np.linspace(0, n - 1, min(n, SCALE_ROWS)).round().astype(np.intp))
         place, others = np.nonzero(self.labels[some][:, None] != self.labels)

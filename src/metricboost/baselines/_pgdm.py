@@ -2,15 +2,15 @@
 
     minimise   sum over similar pairs of d^2      subject to   sum over dissimilar pairs of d >= 1
 
-over positive semi-definite W, with ``d^2 = delta' W delta``. The constraint sums distances, not
-their squares: with squares the optimum has rank one (``constraint="squared"``), because both sides
-are then linear in W.
+over positive semi-definite W, with ``d^2 = delta' W delta``. The constraint is on the sum of the
+distances. With squared distances (``constraint="squared"``), both sums are linear in W, and the
+optimum has rank one.
 
-The first sum is ``trace(W A)``, A the scatter within the classes, so in coordinates where A is the
-identity the problem is to make the second sum, which is concave in W, as large as possible at
-trace 1. With W = L'L and the sum divided by the norm of L nothing constrains L any more, and
-L-BFGS solves it. A square L has no local optima that are not global ones. Pairs are visited in
-blocks; W is never projected.
+The first sum is ``trace(W A)``, where A is the scatter within the classes. In coordinates in which
+A is the identity, the problem is to maximise the second sum, which is concave in W, subject to
+trace 1. With W = L'L and the sum divided by the norm of L, the problem in L is unconstrained and is
+solved by L-BFGS. If L is square, all local optima are global. Pairs are processed in blocks, and no
+projection of W is needed.
 """
 
 from __future__ import annotations
@@ -29,48 +29,62 @@ from .._typing import Float, Index
 from ._base import LinearMetricLearner, Solution, in_its_span, rooted_factor
 from ._progress import Iterations
 
-#: Entries of a block of distances.
+#: Number of entries in a block of distances.
 BLOCK_ENTRIES = 2**22
-#: Pairs closer than this share of the typical distance count as so far apart: equal rows of
-#: different classes have no direction in which to part.
+#: Smallest distance of a pair, relative to the typical distance. Smaller distances are replaced by
+#: this value, because the derivative of the distance of equal rows does not exist.
 CLOSEST = 1e-9
 
 
 class PGDM(LinearMetricLearner):
     """Probability global distance metric learning (Xing et al. 2002; MMC).
 
-    Makes the squared distances between all rows of a class small while the distances between rows
-    of different classes sum to at least 1.
+    The metric minimises the sum of the squared distances between rows of the same class, subject to
+    the constraint that the distances between rows of different classes sum to at least 1.
 
     Parameters
     ----------
     diagonal : bool, default=False
-        Learn a weight for each column only.
+        Whether to learn a diagonal metric, that is one weight per column.
     constraint : {"distance", "squared"}, default="distance"
-        What is summed over dissimilar pairs: distances, as in the original, or their squares, as
-        the sDist paper prints it. The latter is solved by one generalised eigenvector, so the
-        metric has rank one; it is seldom better than no metric.
+        The sum over pairs of different classes. "distance" is the sum of the distances, as in the
+        original method. "squared" is the sum of the squared distances, as printed in the sDist
+        paper. Its solution is a generalised eigenvector, so the metric has rank one. It is seldom
+        better than the Euclidean distance.
     regularization : float, default=1e-6
-        Added to the scatter within the classes, relative to its mean eigenvalue: with fewer rows
-        than columns some direction has none, and the metric would be that direction alone.
+        A multiple of the identity that is added to the scatter within the classes, relative to the
+        mean eigenvalue of the scatter. Without it, the scatter is zero in some direction if there
+        are fewer rows than columns, and the metric would consist of this direction only.
     max_iter : int, default=500
+        The largest number of iterations.
     tol : float, default=1e-6
-        Stops where an iteration gains less than this, relatively.
+        The relative gain of an iteration below which the solver stops.
     random_state : int, RandomState instance or None, default=None
-        Not used: nothing is left to chance. Here so that learners can be exchanged.
+        Not used, because the method is deterministic. The parameter exists for consistency with the
+        other metric learners.
     verbose : int, default=0
-        1 shows a progress line.
+        If 1, show a progress line.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
         A factor L of the metric, ``W = L'L``.
     objective_ : float
-        The sum of squared distances over similar pairs, with the regularization, where distances
-        over dissimilar pairs sum to 1.
+        The sum of the squared distances between rows of the same class, including the
+        regularization. The metric is scaled so that the distances between rows of different classes
+        sum to 1.
     n_iter_ : int
+        The number of iterations.
     converged_ : bool
-    metric_, classes_, n_features_in_, feature_names_in_
+        Whether the solver has converged.
+    metric_ : SparseMetric
+        The metric.
+    classes_ : ndarray of shape (n_classes,)
+        The class labels.
+    n_features_in_ : int
+        The number of columns seen during fit.
+    feature_names_in_ : ndarray of shape (n_features,)
+        The names of the columns, if ``X`` has column names that are all strings.
 
     References
     ----------
@@ -134,7 +148,7 @@ class PGDM(LinearMetricLearner):
         return self._distances(X, labels, similar)
 
     def _squared(self, X: Float, labels: Index, similar: Float) -> Solution:
-        """One direction: the largest ratio of the two scatters."""
+        """The metric of rank one in the direction with the largest ratio of the two scatters."""
         dissimilar = len(X) * X.T @ X - within_scatter(X, labels)
         if self.diagonal:
             ratio = np.diag(dissimilar) / np.diag(similar)
@@ -144,7 +158,7 @@ class PGDM(LinearMetricLearner):
         values, vectors = eigh(dissimilar, similar, subset_by_index=[len(similar) - 1] * 2)
         direction = vectors[:, 0] / np.sqrt(
             values[0]
-        )  # similar-normalised: dissimilar is the value
+        )  # eigh normalises by ``similar``, so the dissimilar sum is the eigenvalue
         return Solution(direction[None], float(1 / values[0]), 1, True)
 
     def _distances(self, X: Float, labels: Index, similar: Float) -> Solution:
@@ -177,13 +191,13 @@ def _refuse_flat(scatter: Float, diagonal: bool) -> None:
     values = np.diag(scatter) if diagonal else np.linalg.eigvalsh(scatter)
     if values.min() <= len(values) * np.finfo(float).eps * values.max():
         raise ValueError(
-            "The rows of the classes do not vary in some direction, along which distances would "
-            "cost nothing: set regularization above 0, or drop constant columns."
+            "With regularization=0, the rows within the classes must vary in every direction, but "
+            "they do not. Set regularization above 0, or drop constant and redundant columns."
         )
 
 
 def within_scatter(X: Float, labels: Index) -> Float:
-    """``sum of (x_i - x_j)(x_i - x_j)'`` over the pairs of each class, each pair once."""
+    """``sum of (x_i - x_j)(x_i - x_j)'`` over all unordered pairs of rows of the same class."""
     total = np.zeros((X.shape[1], X.shape[1]))
     for c in range(int(labels.max()) + 1):
         own = X[labels == c]
@@ -193,7 +207,7 @@ def within_scatter(X: Float, labels: Index) -> Float:
 
 
 def _whitening(scatter: Float, diagonal: bool) -> Float:
-    """The matrix after which the scatter (or its diagonal) is the identity."""
+    """A matrix T such that the scatter (or its diagonal) of the rows ``X T`` is the identity."""
     if diagonal:
         return np.diag(1 / np.sqrt(np.diag(scatter)))
     values, vectors = np.linalg.eigh(scatter)
@@ -202,28 +216,35 @@ def _whitening(scatter: Float, diagonal: bool) -> Float:
 
 
 class DissimilarSums:
-    """The sum of distances over pairs of different classes, and its gradient in the factor."""
+    """The sum of the distances over pairs of different classes, and its gradient.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n, p)
+        The whitened rows.
+    labels : ndarray of int
+    """
 
     def __init__(self, Z: Float, labels: Index) -> None:
         order = np.argsort(labels, kind="stable")
         self.Z = np.ascontiguousarray(Z[order])
         counts = np.bincount(labels)
-        self.first = np.cumsum(counts)  # where the rows of the next classes begin
+        self.first = np.cumsum(counts)  # the first row after each class
         self.labels = labels[order]
         self.floor = CLOSEST * float(np.sqrt((self.Z**2).sum() / max(len(Z), 1)))
 
     def full(self, L: Float) -> tuple[float, Float]:
-        """For the distances between the rows of ``Z L'``."""
+        """The sum of the distances between the rows of ``Z L'``, and its gradient by L."""
         total, force = self._forces(self.Z @ L.T, float(np.abs(L).max()))
         return total, force.T @ self.Z
 
     def diagonal(self, weights: Float) -> tuple[float, Float]:
-        """For the distances between the rows of Z with its columns weighted."""
+        """As ``full``, for a diagonal factor with the given weights."""
         total, force = self._forces(self.Z * weights, float(np.abs(weights).max()))
         return total, (force * self.Z).sum(axis=0)
 
     def _forces(self, E: Float, scale: float) -> tuple[float, Float]:
-        """The sum of distances, and its derivative by every embedded row."""
+        """The sum of the distances in the embedding E, and its derivative by each row of E."""
         squares = np.einsum("ij,ij->i", E, E)
         force = np.zeros_like(E)
         total = 0.0
@@ -238,7 +259,7 @@ class DissimilarSums:
         return total, force
 
     def _blocks(self) -> Iterator[tuple[slice, slice]]:
-        """Rows of one class against all rows of later classes: each pair once."""
+        """Blocks of rows of one class with all rows of later classes, so each pair occurs once."""
         n, start = len(self.Z), 0
         for end in self.first[:-1]:
             step = max(1, BLOCK_ENTRIES // (n - int(end)))

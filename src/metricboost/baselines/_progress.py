@@ -1,14 +1,14 @@
-"""The line that shows how an optimiser is getting on."""
+"""The progress line of an optimiser."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..estimators._progress import Counter
+from .._counter import Counter
 
 
 class Iterations:
-    """A callback of SciPy's ``minimize`` that counts."""
+    """A callback for SciPy's ``minimize`` that counts iterations in a progress line."""
 
     def __init__(self, what: str, most: int) -> None:
         self._line = Counter(what)

@@ -1,24 +1,27 @@
 """``SMLlp``: sparse metrics from relative comparisons, after Rosales and Fung (2006).
 
-One triplet a row: j its nearest row of its own class and l its nearest of another. Two forms:
+There is one triplet (i, j, l) per row i: j is the nearest row of its own class, and l is the
+nearest row of another class. The method has two forms.
 
-``form="factor"``, as the sDist paper prints it, over L with ``W = L'L``:
+``form="factor"``, as printed in the sDist paper, minimises over L with ``W = L'L``:
 
     sum of max(0, 1 + d^2(i, j) - d^2(i, l))  +  mu sum of |L_rs|
 
-The paper's constraint has no margin, and without one L = 0 is optimal: the margin is 1, as in
-SMLsm. The problem is not convex, and L = 0 is a local minimum always. L is the difference of two
-arrays that are not negative, whose sum the penalty then is, so that L-BFGS with bounds applies and
-zeros are exact.
+The constraint in the paper has no margin, and without a margin L = 0 is optimal. The margin here is
+1, as in SMLsm. The problem is not convex, and L = 0 is always a local minimum. L is written as the
+difference of two nonnegative arrays. The penalty is then the sum of the two arrays, so that L-BFGS
+with bounds can be used, and zeros are exact.
 
-``form="dominant"``, the linear program of the original as far as it can be reconstructed:
+``form="dominant"`` is the linear program of the original, as far as it can be reconstructed:
 
     sum of max(0, 1 + d^2(i, j) - d^2(i, l))  +  mu sum of |W_rs|
 
-over diagonally dominant W, which are positive semi-definite. These are the sums of the matrices vv'
-with ``v = e_r`` or ``v = e_r + e_s`` or ``v = e_r - e_s`` and weights that are not negative. There
-are p^2 of them, and few get a weight: HiGHS solves the program over some, its prices tell which
-others would help most, and these are added until none does. The prices also bound the optimum.
+It is minimised over diagonally dominant W, which are positive semi-definite. These matrices are
+sums of the p^2 matrices vv' with ``v = e_r``, ``v = e_r + e_s`` or ``v = e_r - e_s``, with
+nonnegative weights, and few of the weights are positive at the optimum. The program is solved by
+column generation. HiGHS solves the program over some of the matrices, its dual prices show which
+other matrices would lower the objective most, and these are added until no matrix does. The prices
+also give a lower bound of the optimum.
 """
 
 from __future__ import annotations
@@ -38,50 +41,63 @@ from ._descent import Objective, descend, sharp, widths
 from ._hinge import Comparisons, HingeLoss, losses_at_scales, nearest_comparisons
 from ._progress import Iterations
 
-#: The least weight of a penalty of share 1, where plain distances are no better than none.
+#: Smallest weight for ``penalty=1``, if the Euclidean distance is not better than the zero metric.
 LEAST = 1e-3
 
 
 class SMLlp(LinearMetricLearner):
     """Sparse metric learning via linear programming (Rosales and Fung).
 
-    Makes every row nearer to its nearest row of its class than to its nearest of another, by a
-    margin, with a metric of few entries.
+    The metric has few nonzero entries, and makes every row nearer to its nearest row of its own
+    class than to its nearest row of another class, by a margin.
 
     Parameters
     ----------
     penalty : float, default=0.05
-        The weight mu of the absolute values, as a share: of the largest at which plain distances
-        are no worse than no metric at all (``form="factor"``), or of the least that makes the
-        metric zero (``form="dominant"``). `mu_` is the weight itself.
+        The weight mu of the absolute values, relative to a reference weight. For ``form="factor"``,
+        the reference is the largest weight at which the Euclidean distance is not worse than the
+        zero metric. For ``form="dominant"``, the reference is the smallest weight for which the
+        metric is zero. The absolute weight is the attribute `mu_`.
     form : {"factor", "dominant"}, default="factor"
-        Over factors L, as in the sDist paper, or over diagonally dominant matrices W, a linear
-        program.
+        "factor" minimises over factors L, as in the sDist paper. "dominant" minimises over
+        diagonally dominant matrices W, by linear programming.
     n_components : int, optional
-        The most rows of L; as many as columns by default. Not for ``form="dominant"``.
+        The largest number of rows of L. By default the number of columns. It must be None with
+        ``form="dominant"``.
     init : {"identity", "random"}, default="identity"
-        Where the search on L starts: plain distances (of the first principal components, where
-        n_components is less than the columns), or a random L. Only for ``form="factor"``.
+        The start of the search for L. "identity" is the Euclidean distance, or the first principal
+        components if ``n_components`` is less than the number of columns. "random" is a random L.
+        It is not used with ``form="dominant"``.
     max_iter : int, default=2000
-        Iterations on L, or linear programs.
+        The largest number of iterations, or of linear programs.
     tol : float, default=1e-3
-        How near the optimum to come, as a share of the objective; about, on L.
+        The relative distance of the objective from its optimum at convergence. It is approximate
+        for ``form="factor"``.
     random_state : int, RandomState instance or None, default=None
-        For ``init="random"``.
+        The seed for ``init="random"``.
     verbose : int, default=0
-        1 shows a progress line.
+        If 1, show a progress line.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
         A sparse factor L of the metric, ``W = L'L``.
     objective_ : float
-        The loss with hinges as they are, and the penalty.
+        The loss with exact hinges, plus the penalty.
     mu_ : float
         The weight of the penalty.
     n_iter_ : int
+        The number of iterations.
     converged_ : bool
-    metric_, classes_, n_features_in_, feature_names_in_
+        Whether the solver has converged.
+    metric_ : SparseMetric
+        The metric.
+    classes_ : ndarray of shape (n_classes,)
+        The class labels.
+    n_features_in_ : int
+        The number of columns seen during fit.
+    feature_names_in_ : ndarray of shape (n_features,)
+        The names of the columns, if ``X`` has column names that are all strings.
 
     References
     ----------
@@ -129,7 +145,10 @@ class SMLlp(LinearMetricLearner):
 
     def _solve(self, X: Float, labels: Index) -> Solution:
         if self.form == "dominant" and self.n_components is not None:
-            raise ValueError('form="dominant" has no n_components: leave it None.')
+            raise ValueError(
+                f'n_components={self.n_components} cannot be used with form="dominant". Use '
+                'n_components=None or form="factor".'
+            )
         X, unit = of_unit_size(X)
         comparisons = nearest_comparisons(get_engine("auto"), X, labels)
         watch = Iterations("SMLlp", self.max_iter) if self.verbose else None
@@ -158,7 +177,8 @@ class SMLlp(LinearMetricLearner):
             left = max(1, self.max_iter - n_iter)
             found = descend(objective, parts, tol, left, watch, bounds=Bounds(0, np.inf))
             n_iter += found.n_iter
-            # Smoothed hinges may make zero look better than it is: then on with narrower ones.
+            # With smoothed hinges, zero may seem better than it is. In this case the start is used
+            # again, with a smaller width.
             parts = found.at if found.at.any() else start
             reached = found.at[0] - found.at[1]
             value = loss.values(reached, 0.0)[0] + mu * float(np.abs(reached).sum())
@@ -174,7 +194,8 @@ class SMLlp(LinearMetricLearner):
 def _scaled(loss: HingeLoss, L: Float, penalty: float) -> tuple[Float, float]:
     """L at its best scale, and the weight of the penalty.
 
-    A weight of share 1 is the largest at which some multiple of L is no worse than zero.
+    The weight for ``penalty=1`` is the largest weight at which a multiple of L is not worse than
+    zero.
     """
     scales, losses = losses_at_scales(loss, L)
     sizes = np.sqrt(scales) * float(np.abs(L).sum())
@@ -185,7 +206,7 @@ def _scaled(loss: HingeLoss, L: Float, penalty: float) -> tuple[Float, float]:
 
 
 def _with_absolute_values(loss: HingeLoss, weight: float, width: float) -> Objective:
-    """The loss and the penalty as functions of L's positive and negative parts."""
+    """The loss plus the penalty as a function of the positive and negative parts of L."""
 
     def objective(parts: Float) -> tuple[float, Float]:
         value, gradient = loss.of_factor(parts[0] - parts[1], width)
@@ -197,18 +218,18 @@ def _with_absolute_values(loss: HingeLoss, weight: float, width: float) -> Objec
 
 @dataclass(frozen=True)
 class _Rays:
-    """Vectors ``e_r + sign * e_s``; sign 0 is ``e_r`` alone."""
+    """Vectors ``v = e_r + sign * e_s``. If sign is 0, the vector is ``e_r``."""
 
     r: Index
     s: Index
     sign: Float
 
     def values(self, D: Float) -> Float:
-        """``v'd`` for every row d of D and every ray."""
+        """``v'd`` for every row d of D and every vector v."""
         return np.asarray(D[:, self.r] + self.sign * D[:, self.s])
 
     def costs(self) -> Float:
-        """The sum of the absolute values of vv'."""
+        """The sum of the absolute values of vv' for every vector v."""
         return np.where(self.sign == 0, 1.0, 4.0)
 
     def vectors(self, p: int) -> Float:
@@ -227,7 +248,11 @@ class _Rays:
 
 @dataclass(frozen=True)
 class _Program:
-    """The linear program: differences to the near and to the far row of every triplet."""
+    """The linear program.
+
+    ``near`` has the differences of row i and row j of every triplet (i, j, l), and ``far`` the
+    differences of row i and row l. A ray is one of the matrices vv'.
+    """
 
     near: Float
     far: Float
@@ -239,13 +264,13 @@ class _Program:
         return cls(rows - X[targets], rows - X[comparisons.others])
 
     def largest_penalty(self) -> float:
-        """The least weight at which the zero matrix is optimal: no ray is worth its cost."""
+        """The smallest weight at which the zero matrix is optimal: no ray gains its cost."""
         worth = self._worth(np.ones(len(self.near)))[0]
-        # No ray gains more than rounding does: then zero is optimal at any weight.
+        # If all gains are rounding errors, zero is optimal at every weight.
         return float(worth.max()) if worth.max() > 1e-12 * np.abs(worth).max() else 0.0
 
     def _worth(self, prices: Float) -> tuple[Float, _Rays]:
-        """What each ray gains at these prices of the comparisons, for a unit of its cost."""
+        """The gain of each ray per unit of its cost, for given prices of the comparisons."""
         S = (self.far.T * prices) @ self.far - (self.near.T * prices) @ self.near
         p = len(S)
         diagonal, (r, s) = np.diag(S), np.triu_indices(p, 1)
@@ -263,7 +288,8 @@ class _Program:
         while n_iter < max_iter and not converged:
             weights, objective, prices = self._over(rays, weight)
             worth, candidates = self._worth(prices)
-            # Prices scaled until no ray is worth more than it costs bound the optimum from below.
+            # Prices scaled so that no ray gains more than its cost are dual feasible, so their sum
+            # is a lower bound of the optimum.
             bound = max(bound, float(prices.sum()) / max(1.0, float(worth.max()) / weight))
             n_iter, converged = n_iter + 1, objective - bound <= tol * objective
             if watch is not None:
@@ -273,7 +299,7 @@ class _Program:
             best = np.argsort(-worth, kind="stable")[:p]
             best = best[worth[best] > weight]
             if objective >= last and not converged:
-                break  # the program's own precision is reached
+                break  # the precision of the solver is reached
             last = objective
             fresh = _Rays(candidates.r[best], candidates.s[best], candidates.sign[best])
             rays = kept.joined(fresh)
@@ -281,9 +307,9 @@ class _Program:
         return Solution(factor, objective, n_iter, converged)
 
     def _over(self, rays: _Rays, weight: float) -> tuple[Float, float, Float]:
-        """The program over some rays: their weights, the objective, and the prices."""
+        """Solve the program over the given rays: their weights, the objective, and the prices."""
         gains = rays.values(self.far) ** 2 - rays.values(self.near) ** 2
-        # The dual: a price of at most 1 for every comparison, a constraint for every ray.
+        # The dual program has a price in [0, 1] per comparison and a constraint per ray.
         found = linprog(
             -np.ones(len(gains)), A_ub=gains.T, b_ub=weight * rays.costs(), bounds=(0, 1),
             method="highs",

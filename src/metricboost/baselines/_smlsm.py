@@ -1,18 +1,21 @@
 """``SMLsm``: sparse metric learning via smooth optimisation, of Ying, Huang and Campbell (2009).
 
+The objective is
+
     sum of max(0, 1 + d^2(i, j) - d^2(i, l))  +  mu |W|_(2,1)      d^2 = delta' U' W U delta
 
-over positive semi-definite W and orthonormal U, with one triplet a row: j its nearest row of its
-own class and l its nearest of another. ``|W|_(2,1)`` is the sum of the norms of W's columns.
+over positive semi-definite W and orthonormal U. There is one triplet (i, j, l) per row i: j is the
+nearest row of its own class, and l is the nearest row of another class. ``|W|_(2,1)`` is the sum of
+the norms of the columns of W.
 
-The norm asks for few columns of W, but those are columns after the rotation U, and the best U is
-the one that makes W diagonal: the minimum over U is the trace of the metric U'WU. So what is
-learned has **low rank, and all columns of the table in it**. With ``rotate=False`` (U = I) the norm
-does what it seems to do: columns of the table drop out.
+The norm favours few nonzero columns of W, but these are columns after the rotation U. The best U
+makes W diagonal, so the minimum of the norm over U is the trace of the metric U'WU. The learned
+metric therefore has **a low rank, and uses all columns of the table**. With ``rotate=False``
+(U = I), the norm removes columns of the table.
 
-Hinges are smoothed as in Nesterov's method (`_hinge`). The problem is convex in the metric, and the
-last word is always with accelerated proximal gradient steps on it (`_convex`), which find exact
-ranks and columns; with the trace, L-BFGS on a factor leads there quickly.
+Hinges are smoothed as in Nesterov's method (`_hinge`). The problem is convex in the metric. The
+final steps are always accelerated proximal gradient steps on the metric (`_convex`), which give
+exact ranks and exact zeros. With the trace penalty, L-BFGS on a factor gives a good start quickly.
 """
 
 from __future__ import annotations
@@ -41,43 +44,55 @@ from ._descent import Objective, descend, sharp, widths
 from ._hinge import HingeLoss, best_scale, nearest_comparisons
 from ._progress import Iterations
 
-#: Iterations on the factor before the convex steps, at each width.
+#: Largest number of iterations on the factor before the convex steps, for each width.
 ON_FACTOR = 500
 
 
 class SMLsm(LinearMetricLearner):
     """Sparse metric learning via smooth optimisation (Ying, Huang and Campbell).
 
-    Makes every row nearer to its nearest row of its class than to its nearest of another, by a
-    margin, with a metric of low rank, or of few columns.
+    The metric has a low rank or few columns, and makes every row nearer to its nearest row of its
+    own class than to its nearest row of another class, by a margin.
 
     Parameters
     ----------
     penalty : float, default=0.05
-        The weight mu of the norm, as a share of the least that makes the metric zero when rotated,
-        between 0 and 1; without rotation it is zero at less. `mu_` is the weight itself.
+        The weight mu of the norm, between 0 and 1, relative to the smallest weight for which the
+        metric with ``rotate=True`` is zero. With ``rotate=False`` the metric is zero at a smaller
+        weight. The absolute weight is the attribute `mu_`.
     rotate : bool, default=True
-        Whether the columns may be rotated first, as in the original: the metric then has few
-        dimensions, but uses all columns. Without, it uses few columns.
+        Whether the columns are rotated first, as in the original method. The metric then has a low
+        rank, but uses all columns. If False, the metric uses few columns.
     max_iter : int, default=2000
+        The largest number of iterations.
     tol : float, default=0.01
-        How near the optimum to come, about, as a share of the objective.
+        The approximate relative distance of the objective from its optimum at convergence.
     random_state : int, RandomState instance or None, default=None
-        Not used: nothing is left to chance. Here so that learners can be exchanged.
+        Not used, because the method is deterministic. The parameter exists for consistency with the
+        other metric learners.
     verbose : int, default=0
-        1 shows a progress line.
+        If 1, show a progress line.
 
     Attributes
     ----------
     components_ : ndarray of shape (rank, n_features)
         A factor L of the metric, ``W = L'L``.
     objective_ : float
-        The loss with hinges as they are, and the norm.
+        The loss with exact hinges, plus the penalty.
     mu_ : float
         The weight of the norm.
     n_iter_ : int
+        The number of iterations.
     converged_ : bool
-    metric_, classes_, n_features_in_, feature_names_in_
+        Whether the solver has converged.
+    metric_ : SparseMetric
+        The metric.
+    classes_ : ndarray of shape (n_classes,)
+        The class labels.
+    n_features_in_ : int
+        The number of columns seen during fit.
+    feature_names_in_ : ndarray of shape (n_features,)
+        The names of the columns, if ``X`` has column names that are all strings.
 
     References
     ----------
@@ -143,7 +158,7 @@ class SMLsm(LinearMetricLearner):
     def _minimised(
         self, loss: HingeLoss, norm: TracePenalty | ColumnPenalty
     ) -> tuple[Float, int, bool]:
-        """Narrower and narrower hinges: on the factor where that is possible, then on W."""
+        """Minimise with decreasing widths: on the factor if ``rotate`` is true, then on W."""
         watch = Iterations(type(self).__name__, self.max_iter) if self.verbose else None
         p, n_iter = loss.X.shape[1], 0
         scale = best_scale(loss, np.eye(p), norm(np.eye(p)))
@@ -168,19 +183,19 @@ class SMLsm(LinearMetricLearner):
 
 
 def largest_penalty(loss: HingeLoss) -> float:
-    """The least weight of the trace at which the zero matrix is optimal.
+    """The smallest weight of the trace at which the zero matrix is optimal.
 
-    There all hinges are 1, and no direction may gain more than it costs.
+    At zero all hinges are 1. The zero matrix is optimal if no direction gains more than its cost.
     """
     p = loss.X.shape[1]
     gradient = loss.of_matrix(np.zeros((p, p)), 1e-12)[1]
     values = np.linalg.eigvalsh(-gradient)
-    # No direction gains more than rounding does: then zero is optimal at any weight.
+    # If all gains are rounding errors, zero is optimal at every weight.
     return float(values[-1]) if values[-1] > 1e-12 * np.abs(values).max() else 0.0
 
 
 def _with_squares(loss: HingeLoss, weight: float, width: float) -> Objective:
-    """The loss and the trace as functions of a factor: the trace is its sum of squares."""
+    """The loss plus the trace penalty as a function of a factor L: the trace is ``sum of L^2``."""
 
     def objective(L: Float) -> tuple[float, Float]:
         value, gradient = loss.of_factor(L, width)
@@ -190,7 +205,10 @@ def _with_squares(loss: HingeLoss, weight: float, width: float) -> Objective:
 
 
 def _without_small_columns(W: Float, share: float) -> Float:
-    """Columns and rows of next to no norm set to zero: what is left is positive still."""
+    """Set columns and rows of W with a very small norm to zero.
+
+    The result is still positive semi-definite.
+    """
     norms = np.sqrt((W**2).sum(axis=1))
     kept = norms > share * norms.max(initial=0.0)
     return np.where(kept[:, None] & kept, W, 0.0)

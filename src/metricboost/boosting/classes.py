@@ -1,4 +1,4 @@
-"""Classes are numbers 0, 1, ..., K - 1, every one of them with rows."""
+"""The rows of each class. Classes are numbered 0, 1, ..., K - 1, and every class has rows."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from .._typing import Index
 
 
 def members(labels: Index) -> list[Index]:
-    """The rows of every class, in order."""
+    """Row numbers of each class, in increasing order."""
     return [np.flatnonzero(labels == c) for c in range(int(labels.max()) + 1)]

@@ -1,7 +1,8 @@
-"""Bags of rows and panels of candidates, drawn on the host from (seed, attempt) alone.
+"""Random bags of rows and panels of candidates.
 
-Nothing depends on the number of attempts to come, so a fit of M attempts cut at m equals a fit
-of m attempts; and no engine draws, so every engine sees the same bags and panels.
+The bag and the panel of an attempt depend only on the seed and the number of the attempt. A fit of
+M attempts cut after attempt m is therefore equal to a fit of m attempts. Random numbers are drawn
+here with NumPy and never by an engine, so that all engines use the same bags and panels.
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ MaxFeatures = None | Literal["sqrt"] | int | float
 
 
 class Draws:
+    """The bag and the panel of every attempt."""
+
     def __init__(self, seed: int, n_rows: int, subsample: float, max_features: MaxFeatures) -> None:
         self.seed, self.n_rows = seed, n_rows
         self.subsample, self.max_features = subsample, max_features
 
     def __call__(self, attempt: int, n_candidates: int) -> tuple[npt.NDArray[np.bool_], Index]:
-        """In-bag mask over the rows, and the panel as sorted candidate numbers."""
+        """Draw the in-bag mask over the rows, and the panel as sorted candidate numbers."""
         rng = np.random.default_rng((self.seed, attempt))
         in_bag = np.ones(self.n_rows, dtype=bool)
         n_bag = max(1, round(self.subsample * self.n_rows))
@@ -35,7 +38,7 @@ class Draws:
 
 
 def panel_size(max_features: MaxFeatures, n_candidates: int) -> int:
-    """How many candidates a step sees."""
+    """The number of candidates in a panel."""
     if max_features is None:
         return n_candidates
     if max_features == "sqrt":
@@ -46,7 +49,10 @@ def panel_size(max_features: MaxFeatures, n_candidates: int) -> int:
 
 
 def nonzeros(n_nonzero: int | float, panel: int) -> int:
-    """kappa: a number, or the paper's rho as a share of the panel."""
+    """kappa, the largest number of nonzero entries of xi.
+
+    An integer ``n_nonzero`` is kappa itself. A float is the paper's rho, a share of the panel.
+    """
     if isinstance(n_nonzero, int):
         return min(n_nonzero, panel)
     return min(max(1, round(n_nonzero * panel)), panel)

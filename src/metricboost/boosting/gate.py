@@ -1,18 +1,18 @@
-"""The out-of-bag gate: a step learned on the bag must also gain on the rows left out.
+"""The out-of-bag gate: a step learned on the bag must also gain on the out-of-bag rows.
 
-The gain of a step over the rows left out is a sum over edges of the neighbour graph, and edges
-share rows: where one class is rare, the same few rows are everybody's neighbours, and a noise
-column that happens to set those few apart gains on hundreds of rows at once. A t statistic over
-rows takes that for evidence. Here the rows are the independent units: a row's share of the gain is
-what all edges at it add, from either end, and the gain is divided by the deviation of the
+The gain of a step on the out-of-bag rows is a sum over edges of the neighbour graph. These edges
+are not independent, because they share rows. If one class is rare, the same few rows are neighbours
+of most other rows, and a noise column that separates these few rows by chance gains on hundreds of
+rows at once. A t statistic over the gains of single rows would count this as evidence. The
+statistic of the gate treats rows as the independent units. The share of a row in the gain is the
+sum over all edges at the row, in both directions, and the gain is divided by the deviation of the
 shares (the variance of a sum over pairs, as for a U-statistic).
 
-The gate also decides how many entries of xi a step keeps: of its largest entries as many as give
-the largest statistic. So kappa is only an upper bound, and a step does not carry noise
-columns along with the one that matters.
+The gate also trims xi: a step keeps the number of largest entries that maximises the statistic. So
+kappa is an upper bound, and a step does not add noise terms together with a relevant term.
 
-Rows left out still serve as neighbours and have shaped earlier refreshes, so the statistic is
-somewhat optimistic; it is a guard against steps that fit noise, not a test.
+Out-of-bag rows still serve as neighbours and have influenced earlier refreshes, so the statistic is
+slightly optimistic. The gate rejects steps that fit noise, but it is not a significance test.
 """
 
 from __future__ import annotations
@@ -21,15 +21,20 @@ import numpy as np
 
 from .._rounding import to_twelve_digits
 from .._typing import Float, Index
-from ..engines.rows import Terms, TrainingRows
+from ..engines import Laplacian, Table, Terms
 from .forms import QuadraticForm
 from .sparse_eigen import leading_eigenvector
 
 
 def t_statistic(total: float, deviation: float) -> float:
-    """The gain over its standard error, from the sum of the shares and of their squared deviations.
+    """The gain divided by its standard error.
 
-    An edge is counted in the shares of both its ends.
+    Parameters
+    ----------
+    total : float
+        The sum of the shares of all rows. Every edge is counted twice, in the shares of both ends.
+    deviation : float
+        The sum of the squared deviations of the shares from their mean.
     """
     gain = total / 2
     if deviation == 0.0:
@@ -38,7 +43,7 @@ def t_statistic(total: float, deviation: float) -> float:
 
 
 def truncation_sizes(kappa: int) -> list[int]:
-    """All sizes up to 8, then each half as large again: a step need not be trimmed to the entry."""
+    """The numbers of entries to try when xi is trimmed: 1 to 8, then each larger by a half."""
     sizes = list(range(1, min(kappa, 8) + 1))
     while sizes[-1] < kappa:
         sizes.append(min(kappa, sizes[-1] * 3 // 2))
@@ -46,11 +51,29 @@ def truncation_sizes(kappa: int) -> list[int]:
 
 
 def trimmed(
-    form: QuadraticForm, support: Index, xi: Float, rows: TrainingRows, terms: Terms
+    form: QuadraticForm,
+    support: Index,
+    xi: Float,
+    table: Table,
+    terms: Terms,
+    left_out: Laplacian,
 ) -> tuple[float, Index, Float]:
-    """The best statistic over the truncations of xi, with the entries kept and their values.
+    """Trim xi to the number of entries with the largest statistic.
 
-    ``support`` are places in the form, ``terms`` the terms there.
+    Returns the statistic, the places in ``support`` that are kept, and the values of xi there.
+
+    Parameters
+    ----------
+    form : QuadraticForm
+        The matrix of the step.
+    support : ndarray of int
+        The indices of the entries of xi in the form.
+    xi : ndarray
+    table : Table
+    terms : Terms
+        The terms of the entries of xi.
+    left_out : Laplacian
+        The Laplacian with the weights of the out-of-bag rows.
     """
     block = form.block(support)
     order = np.argsort(-to_twelve_digits(np.abs(xi)), kind="stable")
@@ -58,7 +81,7 @@ def trimmed(
     vectors = np.zeros((len(xi), len(truncations)))
     for column, kept in enumerate(truncations):
         vectors[kept, column] = leading_eigenvector(block[np.ix_(kept, kept)])[1]
-    sums = rows.share_sums(terms, vectors)
+    sums = left_out.share_sums(table.along(terms, vectors))
     statistics = [t_statistic(*pair) for pair in sums.tolist()]
     best = int(np.argmax(to_twelve_digits(np.array(statistics))))
     return statistics[best], truncations[best], vectors[truncations[best], best]

@@ -1,10 +1,11 @@
-"""Columns of two values, and which products of them say nothing new.
+"""Columns with two values, and which of their products are linear functions of the columns.
 
-A category becomes one column of zeros and ones for each level. The square of such a column is the
-column itself, scaled. The product of two of its levels is never 1 in both, and such a product is a
-linear function of the two columns: with a row missing from one of the four cells of a 2 x 2 table,
-three numbers (1, a, b) describe a * b. The same holds for any two columns of two values, whatever
-they were made from. Products of this kind are therefore no candidates.
+A categorical column becomes one column of zeros and ones per level. After standardisation, the
+square of such a column is a linear function of the column. Two levels a and b of one category never
+occur in the same row, so one of the four cells of the 2 x 2 table of a and b is empty. The product
+a * b then takes at most three values and is a linear function of 1, a and b. The same holds for any
+two columns with two values if one of the four cells is empty. Such products do not become
+candidates, because the columns already contain their information.
 """
 
 from __future__ import annotations
@@ -14,12 +15,23 @@ import numpy.typing as npt
 
 from .._typing import Float, Rows
 
-#: Pairs of columns that are compared at once, in bytes of packed rows.
+#: Size of a block of pairs of columns that are compared at once, in bytes of packed rows.
 BLOCK_BYTES = 2**24
 
 
 class Levels:
-    """Which columns have two values, and in which rows they have the larger one, as bits."""
+    """The columns with two values, as bits: 1 in rows with the larger value.
+
+    Parameters
+    ----------
+    Xt : ndarray of shape (n_columns, n_rows)
+        The transposed table.
+
+    Attributes
+    ----------
+    two_valued : ndarray of bool
+        Whether a column has at most two values.
+    """
 
     def __init__(self, Xt: Float) -> None:
         low, high = Xt.min(axis=1), Xt.max(axis=1)
@@ -34,7 +46,7 @@ class Levels:
         self._high = np.array(bits, dtype=np.uint8).reshape(len(bits), -(-Xt.shape[1] // 8))
         self._low = ~self._high
         rest = Xt.shape[1] % 8
-        if rest and len(bits):  # bits beyond the last row belong to neither value
+        if rest and len(bits):  # clear the padding bits beyond the last row
             self._low[:, -1] &= np.uint8(256 - 2 ** (8 - rest))
 
     def linear(self, a: Rows, b: Rows) -> npt.NDArray[np.bool_]:

@@ -1,12 +1,13 @@
-"""Columns are centred, scaled and clipped once, before anything else; constant ones are left out.
+"""Scaling: columns are centred, scaled and clipped once. Constant columns are left out.
 
-A value far out then counts as lying at the end of the range, and no longer dominates the distances
-of its row. The column is not scaled again after that (products of columns are). Its
-deviation, which the value has inflated, keeps the column small, and that is as well: on SECOM, full
-of such columns, scaling them up again loses what clipping gains.
+Clipping moves an outlying value to the end of the range, so that the value no longer dominates the
+distances of its row. A clipped column is not scaled again (products of columns are). The outliers
+have inflated the deviation of the column, so the scaled column is small, and it stays small on
+purpose: on SECOM, which has many such columns, scaling them up again loses what clipping gains.
 
-Where a few values, a mistyped one say, leave so little of a column that no distance sees it, its
-deviation is that of the other rows.
+The exception is a column whose deviation is almost entirely due to a few outliers, for example one
+mistyped value. After scaling, the other values of the column would be too close to each other to
+affect any distance. The deviation of such a column is computed from the values within the clip.
 """
 
 from __future__ import annotations
@@ -20,25 +21,36 @@ from scipy.stats import chi2_contingency
 from .._blocks import PIECE, column_panels, dense
 from .._typing import Data, Float, Index
 
-#: A deviation below this share of the column's size is rounding: the column is constant.
+#: A column is constant if its deviation is below this share of its largest absolute value: the
+#: deviation is then due to rounding.
 CONSTANT = 1e-13
-#: A column is lost where the rows within the clip have less than this share of its deviation...
+#: The deviation of a column is inflated by outliers if the values within the clip have less than
+#: the share INFLATED of the deviation, and at most the share FEW of the rows is beyond the clip.
 INFLATED = 0.1
-#: ... and those beyond it, which have made the rest, are no more than this share of the rows.
 FEW = 0.01
-#: Rows beyond which a table is read in smaller panels.
+#: Tables with more rows than this are read in smaller pieces.
 MANY_ROWS = 12_500
-#: The chance that any indicator becomes a candidate where values are missing at random.
+#: The probability that at least one indicator becomes a candidate if values are missing at random.
 BY_CHANCE = 0.05
 
 
 @dataclass(frozen=True)
 class Scaling:
-    """Constants of all columns, which of them vary, and where scaled values end.
+    """The scaling constants of the columns of a table.
 
-    The table's last ``n_indicators`` columns say where values are missing. They are candidates like
-    any other column, but no part of the plain distance: two rows are not close because the same
-    values were lost.
+    The last ``n_indicators`` columns of the table are indicators of missing values. Indicators are
+    candidates like other columns, but they are not part of the plain distance: two rows are not
+    close because the same values are missing.
+
+    Attributes
+    ----------
+    center, scale : ndarray of shape (n_features,)
+        Mean and deviation of every column.
+    kept : ndarray of int
+        The columns that vary.
+    clip : float or None
+        Scaled values are clipped to [-clip, clip].
+    n_indicators : int
     """
 
     center: Float
@@ -56,7 +68,7 @@ class Scaling:
         n_indicators: int = 0,
         rows: Index | None = None,
     ) -> Scaling:
-        """The constants of all rows, or of some."""
+        """Compute the constants from the given rows, or from all rows if ``rows`` is None."""
         clip = clip if standardize else None
         panels = [column_constants(panel, clip) for _, panel in column_panels(X, rows)]
         center, scale, varies = (np.concatenate(part) for part in zip(*panels))
@@ -66,15 +78,18 @@ class Scaling:
 
     @property
     def plain(self) -> Index:
-        """The columns of the plain distance: those that vary, without the indicators.
+        """The columns of the plain distance: the columns that vary, without the indicators.
 
-        Where nothing but indicators varies, they are all there is.
+        If only indicators vary, the plain distance is on the indicators.
         """
         plain = self.kept[self.kept < len(self.center) - self.n_indicators]
         return plain if len(plain) else self.kept
 
     def transposed(self, X: Data, rows: Index | None = None) -> Float:
-        """The columns that vary, scaled and clipped, a row each: of all rows, or of some."""
+        """The scaled and clipped table, transposed, with the columns that vary.
+
+        If ``rows`` is given, the result has only these rows of the table.
+        """
         n = X.shape[0] if rows is None else len(rows)
         scaled = np.empty((len(self.kept), n))
         for columns, panel in column_panels(X, rows):
@@ -87,18 +102,18 @@ class Scaling:
         return scaled if self.clip is None else np.clip(scaled, -self.clip, self.clip, out=scaled)
 
     def prepared(self, X: Float) -> Float:
-        """The columns that vary of some rows, scaled and clipped."""
+        """The rows ``X``, scaled and clipped, with the columns that vary."""
         values: Float = np.take(X, self.kept, axis=1)
         values -= self.center[self.kept]
         values /= self.scale[self.kept]
         return values if self.clip is None else np.clip(values, -self.clip, self.clip, out=values)
 
     def plain_variance(self, X: Data) -> float:
-        """The summed variance of the columns of the plain distance, scaled."""
+        """The sum of the variances of the scaled columns of the plain distance."""
         total = 0.0
         inside = np.zeros(len(self.center), dtype=bool)
         inside[self.plain] = True
-        # The more rows, the smaller the panels: copies of a panel are made.
+        # Each piece is copied, so the pieces are smaller if the table has many rows.
         piece = PIECE * MANY_ROWS // max(int(X.shape[0]), MANY_ROWS)
         for columns, panel in column_panels(X, piece=piece):
             plain = np.flatnonzero(inside[columns])
@@ -115,16 +130,17 @@ class Scaling:
 def column_constants(
     panel: Float, clip: float | None
 ) -> tuple[Float, Float, npt.NDArray[np.bool_]]:
-    """Mean and deviation of some columns, and which of them vary.
+    """Mean and deviation of the columns of ``panel``, and whether each column varies.
 
-    With a clip, a deviation that a few values beyond it have made is that of the other rows.
+    If a clip is given, columns whose deviation is inflated by outliers get the mean and the
+    deviation of the values within the clip.
     """
     low, high = panel.min(axis=0), panel.max(axis=0)
     size = np.maximum(np.abs(low), np.abs(high))
     safe = np.where(size > 0, size, 1.0)
-    unit = panel / safe  # squares of 1e150 overflow, those of numbers up to 1 do not
+    unit = panel / safe  # numbers up to 1, because squares of larger numbers may overflow
     mean, deviation = unit.mean(axis=0), unit.std(axis=0)
-    # What is too small to divide by, below 1e-307, counts as constant.
+    # A column with a deviation below 1e-307 counts as constant: dividing by it would overflow.
     varies = (deviation > CONSTANT) & (high > low) & (deviation * safe >= np.finfo(float).tiny)
     center, scale = mean * safe, np.where(varies, deviation * safe, 1.0)
     if clip is not None:
@@ -133,13 +149,13 @@ def column_constants(
         for j in np.flatnonzero(varies & inflated(beyond(unit, clip), len(unit))):
             others = panel[np.abs(unit[:, j]) <= clip, j]
             (own_center,), (own_scale,), (vary,) = column_constants(others[:, None], clip)
-            if vary:  # else the values far out are all there is, as in a column of 0 and seldom 1
+            if vary:  # otherwise only the outliers vary, as in a column of zeros and a few ones
                 center[j], scale[j] = own_center, own_scale
     return center, scale, varies
 
 
 def beyond(scaled: Float, clip: float) -> Float:
-    """Of the values beyond the clip: how many each column has, their sum, that of their squares."""
+    """Count, sum and sum of squares of the values beyond the clip, for every column (3 x p)."""
     rows, columns = np.nonzero(np.abs(scaled) > clip)
     values, n_columns = scaled[rows, columns], scaled.shape[1]
     each = (np.ones(len(values)), values, values**2)
@@ -147,7 +163,11 @@ def beyond(scaled: Float, clip: float) -> Float:
 
 
 def inflated(far: Float, n: int) -> npt.NDArray[np.bool_]:
-    """Columns whose deviation a few values have made; far is of columns with variance 1."""
+    """Whether the deviation of a column is inflated by a few outliers.
+
+    ``far`` is the result of ``beyond`` for columns scaled to variance 1, and ``n`` the number of
+    rows.
+    """
     count, total, squares = far
     others = np.maximum(n - count, 1)
     variance = (n - squares) / others - (total / others) ** 2
@@ -157,10 +177,11 @@ def inflated(far: Float, n: int) -> npt.NDArray[np.bool_]:
 
 
 def informed(scaling: Scaling, X: Data, labels: Index, rows: Index | None = None) -> Scaling:
-    """Without the indicators whose rate is the same in all classes, as far as rows can tell.
+    """Drop the indicators whose rate does not differ significantly between the classes.
 
-    Values that are missing at random would add a noisy column, and its products, for every column
-    that has any. The level is shared among the indicators (Bonferroni).
+    If values are missing at random, every column with missing values would otherwise add an
+    indicator that is noise, and the products of the indicator. The significance level is divided by
+    the number of indicators (Bonferroni).
     """
     first = X.shape[1] - scaling.n_indicators
     marks = scaling.kept[scaling.kept >= first]
@@ -174,7 +195,11 @@ def informed(scaling: Scaling, X: Data, labels: Index, rows: Index | None = None
 
 
 def informed_by_counts(scaling: Scaling, marked: dict[int, Index], counts: Index) -> Scaling:
-    """The same from counts: ``marked`` has the marked rows of every class for each indicator."""
+    """As ``informed``, from counts.
+
+    ``marked[j]`` has the number of rows of each class with indicator j set, and ``counts`` the
+    number of rows of each class.
+    """
     first = len(scaling.center) - scaling.n_indicators
     marks = scaling.kept[scaling.kept >= first]
     level = BY_CHANCE / max(len(marks), 1)
@@ -185,6 +210,9 @@ def informed_by_counts(scaling: Scaling, marked: dict[int, Index], counts: Index
 
 
 def _p_value(marked: Index, counts: Index) -> float:
-    """Of the hypothesis that a mark, which varies, has the same rate in all classes."""
+    """The p-value of the hypothesis that an indicator has the same rate in all classes.
+
+    ``marked`` and ``counts`` have one number per class.
+    """
     table = np.stack([counts - marked, marked])
     return float(chi2_contingency(table, correction=False).pvalue)

@@ -1,16 +1,17 @@
 """Pair screening: products whose mean differs between the classes, found before the first step.
 
-For every pair of columns, squares included, the difference between the classes of the second
-moments, the columns centred within their class, is divided by its standard error. Under no
-difference the largest of p(p+1)/2 such statistics lies near sqrt(2 log(p(p+1))); pairs above that
-plus a margin become candidates. That finds interactions without any marginal effect, and
-differences in spread, where Euclidean neighbours among many noise columns know nothing.
-Two matrix products per class, O(n p^2) once, block by block.
+The columns are centred within each class. The score of a pair of columns (squares included) is the
+difference of its second moments between the classes, divided by the standard error. If no pair
+differs between the classes, the largest of the p(p+1)/2 scores is near sqrt(2 log(p(p+1))). Pairs
+with a score above this threshold plus a margin become candidates. Screening finds interactions
+without marginal effects, and differences in spread. Euclidean neighbours do not show them if there
+are many noise columns. The cost is O(n p^2), once: two matrix products per class, in blocks.
 
-With K > 2 classes the score is the root of ``chi2 = sum_c (m_c - m)^2 / e_c``, with m_c the moment
-in class c, e_c the square of its standard error and m the mean weighted by 1 / e_c. For K = 2 that
-is the studentised difference. The threshold is the root of the chi2 quantile, K - 1 degrees of
-freedom, that noise exceeds as often as a normal variable exceeds the one above.
+With K > 2 classes the score is the root of ``chi2 = sum_c (m_c - m)^2 / e_c``, where m_c is the
+moment in class c, e_c the square of its standard error and m the mean of the m_c weighted by
+1 / e_c. For K = 2 this is the studentised difference. The threshold is the root of the quantile of
+the chi2 distribution with K - 1 degrees of freedom that has the tail probability of the two-class
+threshold under a normal distribution.
 """
 
 from __future__ import annotations
@@ -27,40 +28,55 @@ from scipy.special import chdtri, ndtr
 
 from .._blocks import slices
 from .._typing import Float, Index
+from ..model import Term
 from .classes import members
-from .terms import Term
 
-#: Above sqrt(2 log(p(p+1))) by this much: products of columns have heavier tails than a normal.
+#: Added to the threshold sqrt(2 log(p(p+1))), because products of columns have heavier tails than
+#: a normal distribution.
 MARGIN = 0.5
-#: For candidates of two classes. Noise then has about one false pair a table, which the gate turns
-#: away; above it true pairs are missed where rows are few: the double ring with N 100 has an error
-#: of 0.21 (p 50) and 0.22 (p 500), and of 0.30 and 0.31 with the margin above.
+#: The margin for candidates of two classes. A table of noise then has about one false pair, which
+#: the gate rejects. A larger margin misses true pairs in tables with few rows: the double ring with
+#: 100 rows has an error of 0.21 (50 columns) and 0.22 (500 columns) with this margin, and of 0.30
+#: and 0.31 with MARGIN.
 MARGIN_BEFORE_GATE = -0.5
-#: The most work screening does unasked, in multiply-adds per moment (n p^2).
+#: Default limit of the work of screening, in multiply-adds per moment (n p^2).
 BUDGET = 1.6e11
-#: Columns of a tile of the pair matrix for two classes; fewer for more, so that it stays in the
-#: cache.
+#: Columns in a tile of the pair matrix for two classes. With more classes a tile has fewer columns,
+#: so that the tiles stay in the cache.
 TILE = 256
-#: Of so many columns all pairs are scored in float32, and again where they may be above the noise:
-#: float32 has seven digits, and a score needs three. Where more than so many of a tile's pairs
-#: may be, all of them are scored again.
+#: With at least ROUGH_COLUMNS columns, pairs are first scored in float32, and only pairs that may
+#: be above the threshold are scored again in float64. float32 has seven digits, and a score needs
+#: three: ROUGH is the relative error allowed for. If more than FEW_ABOVE pairs of a tile may be
+#: above the threshold, the whole tile is scored again.
 ROUGH_COLUMNS, ROUGH, FEW_ABOVE = 1000, 1e-3, 1000
-#: Of several classes one with fewer rows has no say: its moments say nothing at tails of 1e-6.
+#: With more than two classes, classes with fewer rows are ignored: their moments are not precise
+#: enough for tail probabilities of 1e-6.
 FEW_ROWS = 8
-#: Of several classes each has a variance of its own, drawn towards the common one as if that had
-#: been seen on this many rows. The variance of ten rows is now and then far too small, and among
-#: p(p+1)/2 pairs and K classes the largest score is then no more than that: ten classes of ten
-#: rows, 100 columns of noise, gave three false pairs a table without this and none with it.
+#: With more than two classes, the variance in each class is shrunk towards the common variance, as
+#: if the common variance had been observed on this many additional rows. The variance of ten rows
+#: is sometimes far too small, and without shrinkage the largest of p(p+1)/2 scores is due to such a
+#: variance: ten classes of ten rows with 100 noise columns gave three false pairs per table without
+#: shrinkage and none with shrinkage.
 PRIOR_ROWS = 10
 
 
-#: A pair with its score, negated, so that the best comes first.
+#: The negated score of a pair, so that the best pair is sorted first, and its two columns.
 Found = tuple[float, int, int]
 
 
 @dataclass(frozen=True)
 class Screening:
-    """The pairs kept, best first, and how many columns they were sought among."""
+    """The result of screening.
+
+    Attributes
+    ----------
+    pairs : list of tuple
+        The pairs above the threshold, with the best pair first.
+    scores : list of float
+        Their scores.
+    n_screened : int
+        The number of columns whose pairs were scored.
+    """
 
     pairs: list[Term]
     scores: list[float]
@@ -76,10 +92,23 @@ def screen_pairs(
     margin: float = MARGIN,
     threads: int = 1,
 ) -> Screening:
-    """The ``n_pairs`` best pairs above the noise; ``X`` is standardised.
+    """The best pairs of columns with a score above the threshold.
 
-    The noise reaches up to ``sqrt(2 log(p(p+1))) + margin``, where no threshold is given. Threads
-    share the blocks; BLAS should have one in each.
+    Parameters
+    ----------
+    X : ndarray
+        The standardised table.
+    labels : ndarray of int
+    n_pairs : int
+        The largest number of pairs to return.
+    budget : float
+        The limit on ``n p^2``. Tables above the limit are screened on the columns that differ most
+        between the classes by themselves.
+    threshold : float, optional
+        By default ``sqrt(2 log(p(p+1))) + margin``.
+    margin : float
+    threads : int
+        The number of threads. BLAS should use one thread in each of them.
     """
     groups = screened_classes(labels)
     columns = np.arange(X.shape[1])
@@ -102,7 +131,10 @@ def screen_pairs(
 def pairs_of_moments(
     means: Float, errors: Float, counts: list[int], columns: Index, n_pairs: int, margin: float
 ) -> Screening:
-    """The best pairs, from the moments of all products in every class (K x p x p)."""
+    """The best pairs, from the moments of all products in each class.
+
+    ``means`` and ``errors`` (squared standard errors) have the shape (K, p, p).
+    """
     p = len(columns)
     bar = _as_rare(float(np.sqrt(2 * np.log(p * (p + 1)))) + margin, len(counts))
     score = _known_separation(means, errors, counts)
@@ -113,14 +145,21 @@ def pairs_of_moments(
 
 
 def screened_classes(labels: Index) -> list[Index]:
-    """Rows of the classes that have enough of them; of all where fewer than two have."""
+    """The rows of each class with at least FEW_ROWS rows.
+
+    If fewer than two classes have enough rows, all classes are used.
+    """
     groups = members(labels)
     large = [group for group in groups if len(group) >= FEW_ROWS]
     return large if len(large) > 1 else groups
 
 
 def _as_rare(threshold: float, n_classes: int) -> float:
-    """The root of the chi2 value that is exceeded as often as a normal exceeds +-threshold."""
+    """The threshold for K classes, from the threshold for two classes.
+
+    The tail probability of the root of a chi2 variable above the result is that of the absolute
+    value of a normal variable above ``threshold``.
+    """
     if n_classes == 2 or threshold <= 0:
         return threshold
     tail = max(2 * float(ndtr(-threshold)), 1e-300)  # thresholds beyond 37 would underflow
@@ -128,7 +167,7 @@ def _as_rare(threshold: float, n_classes: int) -> float:
 
 
 class _Pairs:
-    """The columns of every class, centred, and what their products say above a bar."""
+    """The centred columns of each class, and the pairs with a score above a bar."""
 
     def __init__(self, tables: Sequence[Float], bar: float) -> None:
         self._bar = bar
@@ -140,7 +179,7 @@ class _Pairs:
             self._rough = _RoughPairs([own.X for own in self._classes], bar)
 
     def of_rows(self, start: int) -> list[Found]:
-        """Pairs of a run of columns with all from it on."""
+        """Pairs of the columns of the tile row at ``start`` with these and all later columns."""
         rows = slice(start, min(start + self.tile, self._p))
         found: list[Found] = []
         for first in range(start, self._p, self.tile):
@@ -159,14 +198,14 @@ class _Pairs:
 
 
 class _Moments:
-    """One class's columns and their squares, for the moments of products."""
+    """The centred columns of one class and their squares, for the moments of products."""
 
     def __init__(self, X: npt.NDArray[Any]) -> None:
         self.X = X
         self._square = X * X
 
     def of(self, rows: slice, cols: slice) -> tuple[Float, Float]:
-        """Means of the products, and the squares of their standard errors."""
+        """Means of the products of the columns, and their squared standard errors."""
         n = len(self.X)
         mean = self.X[:, rows].T @ self.X[:, cols]
         mean *= 1 / n
@@ -179,12 +218,12 @@ class _Moments:
 
 
 class _RoughPairs:
-    """Which pairs of two classes may have a score above a bar, in float32.
+    """The pairs that may have a score above a bar for two classes, in float32.
 
-    With the means m of a product in the classes and q the means of its square, the score is above
-    the bar b where ``(m0 - m1)^2 > b^2 sum_c (q_c - m_c^2) / (n_c - 1)``. Columns are scaled so
-    that products of them are the m_c and the whole sum of the q_c; nothing is divided. What
-    rounding could hide is allowed for: q is too small by a share of ``ROUGH``.
+    Let m_c be the mean of a product in class c and q_c the mean of its square. The score is above
+    the bar b if ``(m0 - m1)^2 > b^2 sum_c (q_c - m_c^2) / (n_c - 1)``. The columns are scaled in
+    advance so that the matrix products are the m_c and the weighted sum of the q_c, and no division
+    is needed. To allow for rounding, the q_c are made smaller by the share ``ROUGH``.
     """
 
     def __init__(self, tables: Sequence[Float], bar: float) -> None:
@@ -211,7 +250,7 @@ class _RoughPairs:
 
 
 def _places(found: npt.NDArray[np.bool_], rows: slice, cols: slice) -> tuple[Index, Index]:
-    """The pairs that were found in a tile; each once."""
+    """The pairs (a, b) with ``a <= b`` that were found in a tile."""
     if not found.any():
         return np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp)
     a, b = np.nonzero(found)
@@ -224,7 +263,7 @@ def _rows(*columns: npt.NDArray[Any]) -> Iterator[tuple[Any, ...]]:
 
 
 def _pair_scores(classes: Sequence[_Moments], a: Index, b: Index) -> Float:
-    """The scores of single pairs."""
+    """The scores of the pairs ``(a[i], b[i])``."""
     if not len(a):
         return np.empty(0)
     products = [own.X[:, a] * own.X[:, b] for own in classes]
@@ -234,20 +273,23 @@ def _pair_scores(classes: Sequence[_Moments], a: Index, b: Index) -> Float:
 
 
 def _scores(classes: Sequence[_Moments], rows: slice, cols: slice) -> Float:
-    """How much the moments of a tile's products differ between the classes."""
+    """The scores of all pairs of a tile."""
     means, errors = zip(*(own.of(rows, cols) for own in classes))
     return _known_separation(np.stack(means), np.stack(errors), [len(own.X) for own in classes])
 
 
 def _known_separation(means: Float, errors: Float, counts: list[int]) -> Float:
-    """No separation where nothing varies."""
+    """The scores, with 0 for products that do not vary."""
     score = _separation(means, errors, counts)
     score[errors.sum(axis=0) <= 1e-20] = 0.0
     return score
 
 
 def _separation(means: Float, errors: Float, counts: list[int]) -> Float:
-    """The root of chi2, for two classes |t|; ``errors`` are squares, the first axis the classes."""
+    """The scores: the root of chi2, which is |t| for two classes.
+
+    ``means`` and ``errors`` (squared standard errors) have the classes as their first axis.
+    """
     if len(means) == 2:
         variance = np.maximum(errors[0] + errors[1], np.finfo(float).tiny)
         result: Float = np.abs(means[0] - means[1]) / np.sqrt(variance)
@@ -259,7 +301,7 @@ def _separation(means: Float, errors: Float, counts: list[int]) -> Float:
 
 
 def _shrunk(errors: Float, counts: list[int]) -> Float:
-    """The squared errors, every class's variance drawn towards the common one."""
+    """The squared errors, with the variance in each class shrunk towards the common variance."""
     n = np.array(counts, dtype=float).reshape(-1, *[1] * (errors.ndim - 1))
     variance, weight = n * errors, np.maximum(n - 1, 1)
     common = (weight * variance).sum(axis=0) / weight.sum()
@@ -268,14 +310,14 @@ def _shrunk(errors: Float, counts: list[int]) -> Float:
 
 
 def _best_columns(X: Float, groups: list[Index], size: int) -> Index:
-    """Columns that differ most in mean or spread: all that a sweep in O(n p) can see."""
+    """The ``size`` columns that differ most in mean or spread between the classes, at O(n p)."""
     size, counts = max(size, 2), [len(group) for group in groups]
     among = np.zeros((len(X), len(groups)))
     for c, group in enumerate(groups):
         among[group, c] = 1 / len(group)
     best = np.zeros(X.shape[1])
     for columns in slices(X.shape[1], len(X)):
-        values = X.T[columns]  # a row a column: there may be many
+        values = X.T[columns]
         for power in (values, (values - values.mean(axis=1)[:, None]) ** 2):
             means = power @ among
             errors = np.maximum((power * power) @ among - means**2, 0.0) / np.array(counts)

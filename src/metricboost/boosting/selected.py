@@ -1,4 +1,4 @@
-"""What the accepted steps have selected."""
+"""The terms that the accepted steps have selected."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ class Selected:
         return len(self._terms)
 
     def add(self, support: Index) -> list[int]:
-        """Add the terms of a step; all selected terms, those among them."""
+        """Add the terms of a step, and return all selected terms."""
         self._terms.update(dict.fromkeys(int(t) for t in support))
         return list(self._terms)

@@ -1,12 +1,13 @@
 """Algorithm 2: the truncated power method for the largest sparse eigenvector of A_m.
 
-Each iteration applies A, keeps the kappa largest entries and normalises. Where the objective
-``xi' A xi`` decreased, the iteration is taken back and A is shifted by ``lambda I``, lambda
-growing tenfold, as the paper's text says (A is not positive semi-definite; a large enough shift
-makes every iteration an ascent). The all-ones start is poor on sparse signals, so the method
-starts from the coordinates with the largest diagonal entries and keeps the best end. Once a
-support repeats, or its objective hardly rises, further iterations would only converge to the
-leading eigenvector of A on that support, so that eigenvector is taken at once.
+Each iteration applies A, keeps the kappa largest entries and normalises. If the objective
+``xi' A xi`` decreases, the iteration is undone and A is replaced by ``A + lambda I``, where lambda
+grows tenfold each time, as described in the paper. (A is not positive semi-definite, and with a
+large enough shift every iteration increases the objective.) The all-ones start of the paper is poor
+on sparse signals. The method starts from the coordinates with the largest diagonal entries instead,
+and keeps the best result. Once the support repeats or the objective hardly increases, further
+iterations would only converge to the leading eigenvector of A on the support. The iterations then
+stop, and the eigenvector is computed directly.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from .forms import QuadraticForm
 
 N_STARTS = 5
 MAX_ITER = 50
-#: A start rests once an iteration raises its objective by no more than this share.
+#: The iterations from a start end if an iteration increases the objective by at most this share.
 TOLERANCE = 1e-4
 
 
 def sparse_eigenvector(form: QuadraticForm, n_nonzero: int) -> tuple[Index, Float]:
-    """Support (sorted, of at most ``n_nonzero``) and values of the unit vector xi."""
+    """The sorted support (at most ``n_nonzero`` indices) and the values of the unit vector xi."""
     kappa = min(n_nonzero, form.size)
     diagonal = form.diagonal()
     starts = largest(diagonal[None, :], min(N_STARTS, form.size))[0]
@@ -39,7 +40,10 @@ def sparse_eigenvector(form: QuadraticForm, n_nonzero: int) -> tuple[Index, Floa
 
 
 def _blocks(form: QuadraticForm, supports: Index) -> list[Float]:
-    """A on every support; on all of them at once, where together they are few."""
+    """The block of A on each support.
+
+    If the supports have few indices in total, one block is requested from the form.
+    """
     together, place = np.unique(supports, return_inverse=True)
     if len(together) > 64:
         return [form.block(support) for support in supports]
@@ -48,7 +52,7 @@ def _blocks(form: QuadraticForm, supports: Index) -> list[Float]:
 
 
 def _iterate(form: QuadraticForm, starts: Index, kappa: int) -> Index:
-    """The supports at which the truncated power iterations end, one row a start."""
+    """The supports at the end of the truncated power iterations, one row per start."""
     index = np.repeat(starts[:, None], kappa, axis=1)
     coef = np.zeros(index.shape)
     coef[:, 0] = 1.0
@@ -80,7 +84,10 @@ def _iterate(form: QuadraticForm, starts: Index, kappa: int) -> Index:
 def _truncate(
     image: Float, index: Index, coef: Float, shift: Float, kappa: int
 ) -> tuple[Index, Float]:
-    """One power iteration on A + shift I: the kappa largest entries, to unit length."""
+    """One power iteration on A + shift I: keep the kappa largest entries and normalise.
+
+    ``image`` is A times the vectors with the entries ``coef`` at ``index``.
+    """
     target = image.copy()
     np.add.at(target, (np.arange(len(index))[:, None], index), shift[:, None] * coef)
     kept = largest(np.abs(target), kappa)
@@ -90,13 +97,13 @@ def _truncate(
 
 
 def leading_eigenvector(block: Float) -> tuple[float, Float]:
-    """The largest eigenvalue and its vector, the largest entry positive."""
+    """The largest eigenvalue and its eigenvector, whose largest entry is positive."""
     values, vectors = np.linalg.eigh(block)
     vector = vectors[:, -1]
     return float(values[-1]), vector * np.sign(vector[np.argmax(np.abs(vector))])
 
 
 def _drop_zeros(support: Index, values: Float) -> tuple[Index, Float]:
-    """Leave out entries that are zero to rounding."""
+    """Drop the entries that are zero up to rounding."""
     real = np.abs(values) > 1e-12
     return support[real], values[real]

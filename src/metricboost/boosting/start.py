@@ -1,4 +1,4 @@
-"""Where boosting starts: from nothing, from all columns alike, or from a given metric."""
+"""The start of boosting: the zero metric, the identity, or a given matrix or metric."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from .._typing import Float
-from ..metric import SparseMetric
-from .path import Factor
+from ..model import Factor, SparseMetric
 from .scaling import Scaling
 from .terms import Candidates
 
@@ -16,7 +15,10 @@ Init = str | SparseMetric | Float
 
 
 def start_scaling(scaling: Scaling, init: Init) -> Scaling:
-    """A given metric keeps its own constants for the columns it uses."""
+    """The scaling of the fit, given the start metric.
+
+    The columns that a start metric uses are scaled with the constants of that metric.
+    """
     if not isinstance(init, SparseMetric):
         return scaling
     used = sorted({j for term in init.columns for j in term})
@@ -26,7 +28,7 @@ def start_scaling(scaling: Scaling, init: Init) -> Scaling:
 
 
 def start_factor(candidates: Candidates, scaling: Scaling, init: Init) -> Factor:
-    """W_0 over the candidates; a given metric's terms become candidates."""
+    """A factor of W_0 over the candidates. The terms of a start metric become candidates."""
     if isinstance(init, SparseMetric):
         return _from_metric(candidates, scaling, init)
     if isinstance(init, np.ndarray):
@@ -35,7 +37,7 @@ def start_factor(candidates: Candidates, scaling: Scaling, init: Init) -> Factor
 
 
 def _from_matrix(W: Float) -> Factor:
-    """A factor on the columns that W uses: those with a diagonal entry."""
+    """A factor of W on the columns with a positive diagonal entry."""
     used = np.flatnonzero(W.diagonal() > 0)
     if not len(used):
         return Factor.empty()
@@ -55,7 +57,8 @@ def _from_metric(candidates: Candidates, scaling: Scaling, init: SparseMetric) -
     alone = np.zeros((len(init.columns), len(weighted)))
     alone[weighted, np.arange(len(weighted))] = np.sqrt(init.diagonal[weighted])
     factor = np.hstack([init.components.T, alone])[known]
-    # A column's own scale goes into W: distances only see differences, so its centre goes nowhere.
+    # The scale of a column is folded into W. The centre is not needed: distances depend on
+    # differences only.
     column = index < candidates.n_columns
     factor[column] /= moments[column, 1, None]
     candidates.fix_moments(index[~column], moments[~column])

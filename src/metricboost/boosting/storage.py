@@ -1,4 +1,4 @@
-"""An array that grows."""
+"""A matrix to which rows are appended."""
 
 from __future__ import annotations
 

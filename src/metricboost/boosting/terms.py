@@ -1,10 +1,11 @@
-"""Terms: monomials of columns, the candidates in their canonical order, and their scaling.
+"""Candidate terms: products of columns, in a canonical order, with their scaling constants.
 
-A term is a sorted tuple of column numbers, ``(3,)`` for a column, ``(3, 3, 7)`` for
-``x3^2 * x7``. Candidates are columns first, then screened pairs, then products of two selected
-terms in order of creation; panels are drawn from that order by index, and a term's column is
-computed only when it is needed. A product is standardised with its training mean and deviation
-(the paper's footnote on SECOM); one that does not vary is dropped for good.
+A term is a sorted tuple of column numbers: ``(3,)`` is a column, and ``(3, 3, 7)`` is
+``x3^2 * x7``. The candidates are the columns, followed by the screened pairs, followed by products
+of two selected terms in the order of their creation. Panels are drawn as indices into this order.
+The values of a term are computed only when they are needed. A product is standardised with its
+training mean and deviation (footnote of the paper on SECOM). A product that does not vary is never
+selected.
 """
 
 from __future__ import annotations
@@ -16,36 +17,45 @@ from itertools import combinations
 import numpy as np
 
 from .._typing import Float, Index, Rows
-from ..engines.rows import Terms, TrainingRows
+from ..engines import Table, Terms
+from ..model import Term
 from .levels import Levels
 from .storage import GrowingRows
-
-Term = tuple[int, ...]
 
 #: Moments are computed for this many terms at a time.
 BLOCK = 256
 
 
 class Candidates:
-    """The candidate terms, in order, over the standardised columns of the rows.
+    """The candidate terms, in order, over the standardised columns of a table.
 
-    The rows compute what needs them. This object remembers which terms there are and, once a term
-    was drawn, its mean and deviation (an infinite one for a term that does not vary: its column is
-    zero and it is never chosen). Once there are ``most`` candidates, no more products are made.
+    The mean and the deviation of a term are computed when they are first needed, and stored. The
+    deviation of a term that does not vary is infinite, so that its standardised column is zero and
+    the term is never selected.
+
+    Parameters
+    ----------
+    table : Table
+    max_degree : int
+        The largest number of factors of a term.
+    most : int, optional
+        The largest number of candidates. No products are added beyond this number.
+    levels : Levels, optional
+        The columns with two values. Their redundant products do not become candidates.
     """
 
     def __init__(
         self,
-        rows: TrainingRows,
+        table: Table,
         max_degree: int,
         most: int | None = None,
         levels: Levels | None = None,
     ) -> None:
-        self.rows = rows
+        self.table = table
         self._levels = levels
         self.most = sys.maxsize if most is None else most
         self.max_degree = max_degree
-        self.n_columns = rows.n_columns
+        self.n_columns = table.n_columns
         self._factors = GrowingRows(max_degree, np.int32)
         self._moments = GrowingRows(2, np.float64)
         self._seen: dict[Hashable, int] = {}
@@ -53,7 +63,7 @@ class Candidates:
         columns[:, 0] = np.arange(self.n_columns)
         self._append(columns)
         self._moments.rows[:] = 0.0, 1.0
-        self._n_known = len(self)  # so many, from the first on, have their moments
+        self._n_known = len(self)  # the moments of the first _n_known candidates are known
         two_valued = np.zeros(self.n_columns, bool) if levels is None else levels.two_valued
         # The padding index may occur several times in a term. It does not refer to a column.
         self._two_values = np.append(two_valued, False)
@@ -70,15 +80,15 @@ class Candidates:
         return tuple(int(j) for j in self.factors[index] if j < self.n_columns)
 
     def number(self, term: Term) -> int:
-        """The candidate's place in the order."""
+        """The index of a term in the order of the candidates."""
         return self._seen[self._keys(self._padded([term]))[0]]
 
     def add(self, terms: Iterable[Term]) -> None:
-        """Append the terms that are new and within the degree cap."""
+        """Append the terms that are new and have at most ``max_degree`` factors."""
         self._append(self._padded([t for t in terms if len(t) <= self.max_degree]))
 
     def add_useful(self, terms: Iterable[Term]) -> None:
-        """Append the terms that say more than the columns they are made of."""
+        """Append the new terms that are not linear functions of their columns."""
         self._append(self._useful(self._padded(list(terms))))
 
     def _padded(self, terms: Sequence[Term]) -> Rows:
@@ -86,7 +96,7 @@ class Candidates:
         return np.array(rows, dtype=np.int32).reshape(len(rows), self.max_degree)
 
     def expand(self, new: Sequence[int], selected: Sequence[int]) -> None:
-        """The paper's S (x) A: products of the newly selected with all selected terms."""
+        """Append products of newly selected with all selected terms (S (x) A in the paper)."""
         if self.max_degree == 1 or len(self) >= self.most:
             return
         a, s = self.factors[list(new)], self.factors[list(selected)]
@@ -97,7 +107,7 @@ class Candidates:
         self._append(self._useful(both[:, : self.max_degree]), self.most)
 
     def _useful(self, factors: Rows) -> Rows:
-        """Without powers of a column of two values, and without products of two exclusive ones."""
+        """Drop terms with a power, or a redundant product, of columns with two values."""
         repeated = factors[:, 1:] == factors[:, :-1]
         useless = (repeated & self._two_values[factors[:, 1:]]).any(axis=1)
         if self._levels is not None:
@@ -109,7 +119,7 @@ class Candidates:
         return kept
 
     def _append(self, factors: Rows, most: int = sys.maxsize) -> None:
-        """Append the rows that are new, in order, as long as there are not too many."""
+        """Append the new terms in their order, up to ``most`` candidates."""
         fresh: list[int] = []
         number = len(self)
         for i, key in enumerate(self._keys(factors)):
@@ -123,7 +133,7 @@ class Candidates:
         self._moments.extend(np.full((len(fresh), 2), np.nan))
 
     def _keys(self, factors: Rows) -> list[Hashable]:
-        """One hashable key a term: a number where it fits into 64 bits, else bytes."""
+        """One hashable key per term: an integer if it fits into 64 bits, otherwise bytes."""
         base = self.n_columns + 1
         if base**self.max_degree < 2**63:
             powers = base ** np.arange(self.max_degree, dtype=np.int64)
@@ -132,23 +142,23 @@ class Candidates:
         return [row.tobytes() for row in np.ascontiguousarray(factors)]
 
     def moments(self, index: Index) -> Float:
-        """Training mean and deviation of some terms, computed when first asked for."""
+        """Training mean and deviation of the terms ``index``, computed if they are not known."""
         moments = self._moments.rows
         unknown = index[np.isnan(moments[index, 0])]
         for start in range(0, len(unknown), BLOCK):
             part = unknown[start : start + BLOCK]
-            moments[part] = self.rows.term_moments(self.factors[part])
+            moments[part] = self.table.term_moments(self.factors[part])
         result: Float = moments[index]
         return result
 
     def fix_moments(self, index: Index, moments: Float) -> None:
-        """Give some products constants of their own: those of a metric to start from."""
+        """Set the mean and deviation of the products ``index`` to those of a start metric."""
         if (index < self.n_columns).any():
-            raise ValueError("The columns themselves are standardised already.")
+            raise ValueError("fix_moments takes products; columns are already standardised.")
         self._moments.rows[index] = moments
 
     def terms(self, index: Index) -> Terms:
-        """Some candidates as the rows take them; all of them without a copy."""
+        """The candidates ``index`` as ``Terms``. If these are all candidates, nothing is copied."""
         if len(index) < len(self):
             return Terms(index, self.factors[index], self.moments(index))
         if self._n_known < len(self):

@@ -6,9 +6,9 @@ import sys
 
 
 def main() -> None:
-    """Run the command; without its extra packages, say how to get them."""
+    """Run the command. If a package of the extra "cli" is missing, say how to install it."""
     try:
-        from ._app import app
+        from .app import app
     except ModuleNotFoundError as error:
         if error.name not in ("typer", "rich", "pandas", "pyarrow"):
             raise

@@ -1,4 +1,4 @@
-"""What commands say and how they end: tables for people, JSON for machines, no tracebacks."""
+"""How commands print and end: tables for people, JSON for programs, and no tracebacks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import io
 import json
 import os
 import sys
-import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -17,15 +16,7 @@ from typing import Any, NoReturn, ParamSpec, TypeVar
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from ..errors import FitInterrupted, ModelFileError, TableError
@@ -38,39 +29,60 @@ FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
 
 
 class WrongUsageError(Exception):
-    """Something on the command line that cannot be meant: a file or a column that is not there."""
+    """An argument that cannot be used, such as the name of a missing column. The exit code is 2."""
 
 
 class Voice:
-    """Where a command speaks: results to the output, everything else to the error stream."""
+    """Prints the results of a command to standard output, and everything else to standard error.
+
+    Parameters
+    ----------
+    quiet : bool, default=False
+        Print errors only.
+    as_json : bool, default=False
+        Print one JSON object instead of texts and tables.
+    """
 
     def __init__(self, quiet: bool = False, as_json: bool = False) -> None:
         self.quiet = quiet
         self.as_json = as_json
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
-                stream.reconfigure(errors="replace")  # a name no terminal can show is no error
+                # The encoding of a terminal may lack characters of a name, which is not an error.
+                stream.reconfigure(errors="replace")
         self.out = Console(highlight=False, soft_wrap=True, emoji=False)
         self.err = Console(stderr=True, highlight=False, emoji=False)
 
     @property
     def talks(self) -> bool:
+        """Whether texts and tables are printed."""
         return not self.quiet and not self.as_json
 
     @property
     def shows_progress(self) -> bool:
+        """Whether progress is shown, which takes a terminal."""
         return self.talks and self.err.is_terminal
 
     def say(self, text: str = "") -> None:
+        """Print a line of text."""
         if self.talks:
             self.out.print(escape(text))
 
     def warn(self, text: str) -> None:
+        """Print a warning to standard error."""
         if not self.quiet:
             self.err.print(f"[yellow]warning[/yellow] {escape(text)}")
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
-        """The first column is text, the others are numbers where they look like them."""
+        """Print a table. Columns of numbers are aligned to the right.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            The names of the columns.
+        rows : sequence of sequence of str
+        title : str, default=""
+        """
         if not self.talks:
             return
         table = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
@@ -82,13 +94,24 @@ class Voice:
         self.out.print(table)
 
     def result(self, content: dict[str, Any]) -> None:
-        """What a machine reads, in one piece."""
+        """Print the result as JSON, if the command was called with ``--json``."""
         if self.as_json:
             print(json.dumps(content, default=_plain, allow_nan=False))
 
     @contextmanager
     def working(self, what: str) -> Iterator[Callable[[str], None]]:
-        """A bar that moves while something takes its time; what it says can be changed."""
+        """Show a bar while the command works.
+
+        Parameters
+        ----------
+        what : str
+            The text beside the bar.
+
+        Yields
+        ------
+        callable
+            Changes the text.
+        """
         if not self.shows_progress:
             yield lambda _: None
             return
@@ -103,29 +126,8 @@ class Voice:
             yield lambda text: progress.update(task, description=escape(text))
 
     @contextmanager
-    def counting(self, total: int) -> Iterator[Callable[[str], None]]:
-        """A bar over a known number of pieces, with the time left; told what each was.
-
-        Where nobody watches it, a line now and then.
-        """
-        if not self.shows_progress:
-            yield _Lines(total, self.err.print if self.talks else lambda _: None)
-            return
-        columns = (
-            MofNCompleteColumn(),
-            BarColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(elapsed_when_finished=True),
-            TextColumn("{task.description}"),
-        )
-        # Pieces take from milliseconds to minutes: the speed is that of the last ten minutes.
-        with Progress(*columns, console=self.err, speed_estimate_period=600) as progress:
-            task = progress.add_task("", total=total)
-            yield lambda text: progress.update(task, advance=1, description=escape(text))
-
-    @contextmanager
     def hearing_warnings(self) -> Iterator[None]:
-        """Warnings of the library in the command's own voice, each once."""
+        """Print the warnings of the library as warnings of the command, each of them once."""
         with warnings.catch_warnings(record=True) as heard:
             warnings.simplefilter("always")
             yield
@@ -133,24 +135,9 @@ class Voice:
             self.warn(message)
 
 
-class _Lines:
-    """How far a long run is, in lines at least a minute apart."""
-
-    APART = 60.0
-
-    def __init__(self, total: int, put: Callable[[str], None]) -> None:
-        self.total, self.put, self.done = total, put, 0
-        self.start = self.last = time.monotonic()
-
-    def __call__(self, text: str) -> None:
-        self.done += 1
-        now = time.monotonic()
-        if now - self.last < self.APART and self.done < self.total:
-            return
-        self.last = now
-        left = (now - self.start) / self.done * (self.total - self.done)
-        minutes = f"{left / 60:.0f} min left" if self.done < self.total else "done"
-        self.put(f"{self.done} of {self.total}, {minutes}")
+def stability_text(value: float | None) -> str:
+    """A stability for a table; empty if the model has none."""
+    return "" if value is None else f"{value:.0%}"
 
 
 def _numeric(text: str) -> bool:
@@ -164,11 +151,16 @@ def _numeric(text: str) -> bool:
 def _plain(value: Any) -> Any:
     if hasattr(value, "tolist"):
         return value.tolist()
-    raise TypeError(f"{type(value)} has no form in JSON")
+    raise TypeError(f"JSON has no form for a {type(value).__name__}.")
 
 
 def guarded(command: Callable[P, R]) -> Callable[P, R]:
-    """A user's mistake ends with one line and an exit code, never with a traceback."""
+    """End a command that fails with one line and an exit code instead of a traceback.
+
+    Parameters
+    ----------
+    command : callable
+    """
 
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -176,23 +168,23 @@ def guarded(command: Callable[P, R]) -> Callable[P, R]:
             return command(*args, **kwargs)
         except (WrongUsageError, FileNotFoundError, IsADirectoryError) as error:
             _end(_readable(error), WRONG_USAGE)
-        except BrokenPipeError:  # the reader, such as head, has seen enough
+        except BrokenPipeError:  # the program that reads the output, such as head, has ended
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(FAILED) from None
         except ModuleNotFoundError as error:
-            _end(f'this needs {error.name}: pip install "metricboost[cli]"', FAILED)
+            _end(f'This command needs {error.name}: pip install "metricboost[cli]"', FAILED)
         except (TableError, ModelFileError, OSError, ValueError, MemoryError) as error:
             _end(_readable(error), FAILED)
         except FitInterrupted as stopped:
             _say_and_end(escape(str(stopped)), INTERRUPTED)
         except KeyboardInterrupt:
-            _end("interrupted", INTERRUPTED)
+            _end("The command was interrupted.", INTERRUPTED)
         except Exception as error:
             if os.environ.get("METRICBOOST_TRACEBACK"):
                 traceback.print_exc()
             _end(
-                f"{type(error).__name__}: {error}. This is a fault of metricboost, please report "
-                "it; METRICBOOST_TRACEBACK=1 shows where it happened.",
+                f"{type(error).__name__}: {error}. This is a bug in metricboost. Please report "
+                "it, with the traceback that METRICBOOST_TRACEBACK=1 prints.",
                 FAILED,
             )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from dataclasses import asdict, dataclass
@@ -12,65 +13,120 @@ import numpy as np
 from sklearn.metrics import get_scorer_names
 
 from .. import SDistClassifier, SDistClassifierCV
-from ..checkpoints import claim
 from ..errors import GuessingWarning
-from ..estimators._scoring import OWN_SCORES
-from ..estimators._warnings import guessing
-from ..selection.choosing import TO_BEAT_GUESSING
+from ..model.guessing import guessing, no_better_than_guessing
 from ..tables import TableClassifier
-from ..tables._classifier import has_label, labels_of
-from ._console import Voice, WrongUsageError
+from ..tables.targets import has_label, labels_of
+from ..training.checkpoints import claim
+from ..training.scoring import OWN_SCORES
+from ._console import Voice, WrongUsageError, stability_text
 from ._models import check_columns, check_output, check_target, read_data
 
-#: Terms that are printed.
+#: The most terms that are printed.
 SHOWN = 10
 
 
 @dataclass(frozen=True)
 class FitOptions:
+    """What the model depends on, besides the table.
+
+    Attributes
+    ----------
+    target : str
+    drop, keep : tuple of str
+    tune : bool
+        Whether the parameters are chosen by cross-validation.
+    balanced : bool
+        Whether all classes have the same weight.
+    seed : int
+    scoring : str
+    cv : int
+        The number of folds.
+    n_iter : int or None
+        The number of configurations to try; None tries all of them.
+    """
+
     target: str
     drop: tuple[str, ...]
     keep: tuple[str, ...]
     tune: bool
     balanced: bool
-    rows: bool
     seed: int
-    jobs: int | None
     scoring: str = "brier"
     cv: int = 5
     n_iter: int | None = None
 
+
+@dataclass(frozen=True)
+class FitRun:
+    """What belongs to the run of the command. The model does not depend on it.
+
+    Attributes
+    ----------
+    voice : Voice
+    jobs : int or None
+        The number of processes; -1 for all cores.
+    checkpoint : Path or None
+        The directory for intermediate results.
+    """
+
+    voice: Voice
+    jobs: int | None = None
+    checkpoint: Path | None = None
+
     @property
-    def of_the_fit(self) -> dict[str, Any]:
-        """What the model depends on."""
-        return {name: value for name, value in asdict(self).items() if name not in ("rows", "jobs")}
+    def parameters(self) -> dict[str, Any]:
+        """The parameters of estimators that belong to the run."""
+        return {
+            "n_jobs": self.jobs,
+            "checkpoint": self.checkpoint,
+            "verbose": int(self.voice.shows_progress),
+        }
 
 
-def run_fit(
-    voice: Voice, data: Path, output: Path, options: FitOptions, checkpoint: Path | None = None
-) -> None:
+def run_fit(data: Path, options: FitOptions, run: FitRun, output: Path, rows: bool) -> None:
+    """Fit a model to a table and save it.
+
+    Parameters
+    ----------
+    data : Path
+        The file of the table.
+    options : FitOptions
+    run : FitRun
+    output : Path
+        The model file.
+    rows : bool
+        Whether the model file holds the training rows.
+    """
     check_output(output, data)
-    if options.jobs == 0:
-        raise WrongUsageError("--jobs 0: give a number of processes, or -1 for all cores.")
-    check_target(options.target, options.drop)
-    _check_scoring(options.scoring)
-    frame = read_data(voice, data)
-    check_columns(frame, (options.target, *options.drop, *options.keep))
-    if options.tune:
-        _check_folds(options.cv, frame[options.target])
-    if checkpoint is not None:
-        claim(checkpoint, data, options.of_the_fit)
+    frame = _checked_table(data, options, run)
     start = time.perf_counter()
-    estimator = _estimator(voice, options).set_params(checkpoint=checkpoint)
-    model = TableClassifier(estimator, options.drop, options.keep)
-    with voice.hearing_warnings():
-        warnings.simplefilter("ignore", GuessingWarning)  # the first line of the result says it
+    model = TableClassifier(_estimator(options, run), options.drop, options.keep)
+    with run.voice.hearing_warnings():
+        warnings.simplefilter("ignore", GuessingWarning)  # the result begins with this message
         model.fit(frame, options.target)
     seconds = time.perf_counter() - start
     for problem in model.problems_:
-        voice.warn(f"{problem.column} {problem.message}")
-    model.save(output, options.rows)
-    _say(voice, model, frame, output, seconds)
+        run.voice.warn(str(problem))
+    model.save(output, rows)
+    summary = _summary(model, output, seconds)
+    run.voice.result(summary)
+    _say(run.voice, model, summary)
+
+
+def _checked_table(data: Path, options: FitOptions, run: FitRun) -> Any:
+    """The table. Wrong arguments are refused before the fit."""
+    if run.jobs == 0:
+        raise WrongUsageError("--jobs 0: give a number of processes, or -1 for all cores.")
+    check_target(options.target, options.drop)
+    _check_scoring(options.scoring)
+    frame = read_data(run.voice, data)
+    check_columns(frame, (options.target, *options.drop, *options.keep))
+    if options.tune:
+        _check_folds(options.cv, frame[options.target])
+    if run.checkpoint is not None:
+        claim(run.checkpoint, data, asdict(options))
+    return frame
 
 
 def _check_scoring(scoring: str) -> None:
@@ -82,7 +138,7 @@ def _check_scoring(scoring: str) -> None:
 
 
 def _check_folds(cv: int, target: Any) -> None:
-    """As the search would refuse it, but before anything is made of the table."""
+    """Refuse more folds than the search can make, before the fit."""
     labels = labels_of(target[has_label(target)], str(target.name))
     most = int(np.unique(labels, return_counts=True)[1].max())
     if cv > most:
@@ -91,22 +147,47 @@ def _check_folds(cv: int, target: Any) -> None:
         )
 
 
-def _estimator(voice: Voice, options: FitOptions) -> Any:
+def _estimator(options: FitOptions, run: FitRun) -> Any:
     weight = "balanced" if options.balanced else None
-    verbose = int(voice.shows_progress)
     base = SDistClassifier(missing="impute", class_weight=weight, random_state=options.seed)
     if not options.tune:
-        return base.set_params(verbose=verbose, n_jobs=options.jobs)
-    jobs = -1 if options.jobs is None else options.jobs
-    return SDistClassifierCV(
+        return base.set_params(**run.parameters)
+    search = SDistClassifierCV(
         base, n_iter=options.n_iter, cv=options.cv, scoring=options.scoring,
-        random_state=options.seed, n_jobs=jobs, verbose=verbose,
+        random_state=options.seed,
     )  # fmt: skip
+    jobs = -1 if run.jobs is None else run.jobs
+    return search.set_params(**{**run.parameters, "n_jobs": jobs})
 
 
-def _say(voice: Voice, model: TableClassifier, frame: Any, output: Path, seconds: float) -> None:
-    summary = _summary(model, frame, output, seconds)
-    voice.result(summary)
+def _summary(model: TableClassifier, output: Path, seconds: float) -> dict[str, Any]:
+    """The result of a fit as plain values."""
+    fitted = model.model_.model_.best
+    reading, explanation = fitted.the_reading, model.explain()
+    unknown = math.isnan(reading.gain)
+    plain = reading.plain_score
+    summary = {
+        "model": str(output),
+        "rows": int(fitted.class_count.sum()),
+        "columns": len(model.encoder_.features_),
+        "classes": {str(c): int(n) for c, n in zip(fitted.classes, fitted.class_count)},
+        "better_than_guessing": None if unknown else not no_better_than_guessing(reading.gain),
+        "gain_over_guessing": None if unknown else round(float(reading.gain), 2),
+        "error_out_of_fold": 1 - reading.score,
+        "error_plain_neighbors": None if math.isnan(plain) else 1 - plain,
+        "variables_used": len(explanation.variables),
+        "terms": [vars(term) for term in explanation.terms],
+        "problems": [vars(problem) for problem in model.problems_],
+        "seconds": round(seconds, 2),
+    }
+    if isinstance(model.model_, SDistClassifierCV):
+        best = model.model_.best_params_
+        summary["best_params"] = {k: str(v) for k, v in best.items() if v is not None}
+        summary["best_score"] = model.model_.best_score_
+    return summary
+
+
+def _say(voice: Voice, model: TableClassifier, summary: dict[str, Any]) -> None:
     if summary["better_than_guessing"] is False:
         voice.say(guessing(summary["gain_over_guessing"]))
         voice.say()
@@ -114,7 +195,7 @@ def _say(voice: Voice, model: TableClassifier, frame: Any, output: Path, seconds
     voice.say(f"{summary['rows']} rows, {summary['columns']} columns; classes {classes}")
     voice.say()
     terms = model.explain().terms
-    rows = [[t.name, t.kind, f"{t.share:.1%}", _stability(t.stability)] for t in terms[:SHOWN]]
+    rows = [[t.name, t.kind, f"{t.share:.1%}", stability_text(t.stability)] for t in terms[:SHOWN]]
     voice.table(["term", "kind", "share", "stability"], rows)
     if len(terms) > SHOWN:
         voice.say(f"and {len(terms) - SHOWN} more")
@@ -125,39 +206,8 @@ def _say(voice: Voice, model: TableClassifier, frame: Any, output: Path, seconds
     voice.say(f"variables used            {summary['variables_used']} of {summary['columns']}")
     if "best_params" in summary:
         chosen = ", ".join(f"{name}={value}" for name, value in summary["best_params"].items())
-        voice.say(f"chosen                    {chosen}")
+        voice.say(f"chosen parameters         {chosen}")
     voice.say()
-    voice.say(
-        f"{output} written after {seconds:.0f} s. Next: metricboost report {output} --data ..."
-    )
-
-
-def _stability(value: float | None) -> str:
-    return "" if value is None else f"{value:.0%}"
-
-
-def _summary(model: TableClassifier, frame: Any, output: Path, seconds: float) -> dict[str, Any]:
-    inner = model.model_
-    best = getattr(inner, "best_estimator_", inner)
-    plain = best._plain_score
-    gain = None if np.isnan(best.oob_gain_) else round(float(best.oob_gain_), 2)
-    explanation = model.explain()
-    summary = {
-        "model": str(output),
-        "rows": int(inner.class_count_.sum()),
-        "columns": int(inner.n_features_in_),
-        "classes": {str(c): int(n) for c, n in zip(inner.classes_, inner.class_count_)},
-        "better_than_guessing": None if gain is None else bool(gain >= TO_BEAT_GUESSING),
-        "gain_over_guessing": gain,
-        "error_out_of_fold": 1 - best.oob_score_,
-        "error_plain_neighbors": None if plain != plain else 1 - plain,
-        "variables_used": len(explanation.variables),
-        "terms": [vars(term) for term in explanation.terms],
-        "problems": [vars(problem) for problem in model.problems_],
-        "seconds": round(seconds, 2),
-    }
-    if isinstance(inner, SDistClassifierCV):
-        chosen = {name: value for name, value in inner.best_params_.items() if value is not None}
-        summary["best_params"] = {name: str(value) for name, value in chosen.items()}
-        summary["best_score"] = inner.best_score_
-    return summary
+    output, seconds = summary["model"], summary["seconds"]
+    voice.say(f"{output} written after {seconds:.0f} s.")
+    voice.say(f"To see the model, run: metricboost report {output}")

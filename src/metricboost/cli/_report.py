@@ -12,14 +12,29 @@ from ._models import check_output, read_data, read_model
 def run_report(
     voice: Voice, model_path: Path, data: Path | None, output: Path, title: str | None, show: bool
 ) -> None:
+    """Write the page of a model.
+
+    Parameters
+    ----------
+    voice : Voice
+    model_path : Path
+    data : Path or None
+        A file with rows to report on.
+    output : Path
+        The page to write.
+    title : str or None
+    show : bool
+        Whether to open the page in a browser.
+    """
     check_output(output, data, model_path)
     model = read_model(model_path)
     frame = None if data is None else read_data(voice, data)
-    name = title or f"{model.target_}: {model_path.stem}"
+    name = title or f"{model.target_ or 'Model'}: {model_path.stem}"
     with voice.hearing_warnings(), voice.working("writing the report"):
-        page = model.report(frame, name)
+        page = model.report(frame, title=name)
         page.save(output)
-    voice.result({"report": str(output), "bytes": output.stat().st_size})
-    voice.say(f"{output} written, {output.stat().st_size / 1e6:.1f} MB: open it in any browser.")
+    size = output.stat().st_size
+    voice.result({"report": str(output), "bytes": size})
+    voice.say(f"{output} written ({size / 1e6:.1f} MB). Open it in a browser.")
     if show:
         webbrowser.open(output.absolute().as_uri())

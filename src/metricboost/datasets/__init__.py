@@ -1,4 +1,4 @@
-"""Simulations with known answers, and the real tables of the paper."""
+"""Simulated tables with known structure, and the real tables of the sDist paper."""
 
 from metricboost.datasets._fetch import fetch_ionosphere, fetch_madelon, fetch_secom
 from metricboost.datasets._madelon import make_madelon

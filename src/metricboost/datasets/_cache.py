@@ -1,4 +1,4 @@
-"""Find a table: in the user's folder, else in the cache, else at its sources on the network."""
+"""Loading a dataset from the folder of the user, from the cache, or from the network."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ HOME_VARIABLE = "METRICBOOST_HOME"
 
 
 class DatasetUnavailableError(OSError):
-    """A data set is neither on this machine nor could it be downloaded."""
+    """A dataset is not on this machine and could not be downloaded, or has wrong values."""
 
 
 def load(spec: Spec, data_home: str | os.PathLike[str] | None) -> Table:
-    """Give the values of a data set, checked against its fingerprint."""
+    """Return the table of a dataset, after a check of its fingerprint."""
     folder = os.environ.get(DATA_VARIABLE)
     if folder and (path := Path(folder).expanduser() / f"{spec.name}.npz").exists():
         return _provided(spec, path)
@@ -33,20 +33,21 @@ def load(spec: Spec, data_home: str | os.PathLike[str] | None) -> Table:
 
 
 def _provided(spec: Spec, path: Path) -> Table:
-    """Read the file the user pointed to; a wrong one is an error, not passed over."""
+    """Read the file in the folder of the user. A file with wrong values is an error."""
     try:
         return _checked(spec, read_table(path))
     except Exception as error:
         raise DatasetUnavailableError(
-            f"{path} is not the {spec.name} data set: {_reason(error)}. It must hold the arrays X "
-            f"and y of the original table; replace it, or unset {DATA_VARIABLE} to download it."
+            f"{path} is not the {spec.name} data set: {_reason(error)}. The file must have the "
+            "arrays X and y of the original table. Replace the file, or unset the environment "
+            f"variable {DATA_VARIABLE} to download the data set."
         ) from error
 
 
 def _cached(spec: Spec, path: Path, failures: list[str]) -> Table | None:
     if not path.exists():
         return None
-    # A damaged file can raise nearly anything, and whatever it is, downloading again is the cure.
+    # A damaged file may raise any exception. In all cases the table is downloaded again.
     try:
         return _checked(spec, read_table(path))
     except Exception as error:
@@ -56,7 +57,8 @@ def _cached(spec: Spec, path: Path, failures: list[str]) -> Table | None:
 
 def _downloaded(spec: Spec, path: Path, failures: list[str]) -> Table | None:
     for source in sources(spec):
-        # A server may answer with anything, such as a page in place of a table.
+        # The content may be anything, for example an HTML page, and parsing may raise any
+        # exception.
         try:
             table = _checked(spec, source.get())
         except Exception as error:
@@ -82,8 +84,9 @@ def _keep(spec: Spec, path: Path, table: Table) -> None:
         write_table(path, table, list(spec.feature_names))
     except OSError as error:
         warnings.warn(
-            f"{spec.name} was downloaded but could not be kept in {path.parent} ({error}); pass "
-            f"data_home or set {HOME_VARIABLE} to a folder that can be written to.",
+            f"The {spec.name} data set was downloaded, but could not be stored in {path.parent} "
+            f"({error}). Set data_home or the environment variable {HOME_VARIABLE} to a writable "
+            "folder.",
             stacklevel=5,
         )
 
@@ -101,7 +104,8 @@ def _reason(error: Exception) -> str:
 def _advice(spec: Spec, cache: Path, failures: list[str]) -> str:
     urls = " or ".join(source.url for source in sources(spec))
     return (
-        f"the {spec.name} data set is not on this machine and could not be downloaded. Either set "
-        f"{DATA_VARIABLE} to a folder with {spec.name}.npz (arrays X and y), or allow the download "
-        f"from {urls} into {cache.parent}. What was tried: " + "; ".join(failures)
+        f"The {spec.name} data set is not on this machine and could not be downloaded. Set the "
+        f"environment variable {DATA_VARIABLE} to a folder with {spec.name}.npz (arrays X and y), "
+        f"or allow the download from {urls} into {cache.parent}. Failed attempts: "
+        + "; ".join(failures)
     )

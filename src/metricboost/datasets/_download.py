@@ -1,4 +1,4 @@
-"""Get a file over HTTP: bounded in time, size and number of attempts."""
+"""Download of a file over HTTP with limits on time, size and number of attempts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
 class DownloadError(OSError):
-    """A file could not be downloaded; `transient` says whether another attempt may help."""
+    """A file could not be downloaded. If `transient` is true, another attempt may succeed."""
 
     def __init__(self, message: str, *, transient: bool) -> None:
         super().__init__(message)
@@ -22,7 +22,19 @@ class DownloadError(OSError):
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds of one download: seconds of silence, seconds in all, bytes, attempts."""
+    """Limits of a download.
+
+    Attributes
+    ----------
+    silence_s : float
+        The longest time without data, in seconds.
+    total_s : float
+        The longest time of an attempt, in seconds.
+    max_bytes : int
+    attempts : int
+    pause_s : float
+        The pause after the first attempt, in seconds. It grows with the number of the attempt.
+    """
 
     silence_s: float = 20.0
     total_s: float = 300.0
@@ -32,10 +44,10 @@ class Limits:
 
 
 def download(url: str, limits: Limits | None = None) -> bytes:
-    """Give the content of `url`; raise `DownloadError` when it cannot be had whole."""
+    """Return the content of `url`. Raise `DownloadError` if it cannot be downloaded completely."""
     limits = limits or Limits()
     if not url.lower().startswith(("http://", "https://")):
-        raise DownloadError(f"{url}: only http and https are downloaded from", transient=False)
+        raise DownloadError(f"{url}: only http and https addresses are supported", transient=False)
     for attempt in range(1, limits.attempts + 1):
         try:
             return _download_once(url, limits)
@@ -57,7 +69,7 @@ def _download_once(url: str, limits: Limits) -> bytes:
         transient = error.code in _TRANSIENT
         error.close()
         raise DownloadError(f"{url}: HTTP status {error.code}", transient=transient) from error
-    # URLError and time-outs are OSErrors; ValueError is an address that cannot be parsed.
+    # URLError and timeouts are OSErrors. ValueError is raised for an address that is not valid.
     except (OSError, http.client.HTTPException, ValueError) as error:
         reason = getattr(error, "reason", None) or error or type(error).__name__
         transient = not isinstance(error, ValueError)
@@ -65,7 +77,10 @@ def _download_once(url: str, limits: Limits) -> bytes:
 
 
 def _read(url: str, response: http.client.HTTPResponse, limits: Limits) -> bytes:
-    """Read the body in pieces: a length may be missing or false, and a server may only trickle."""
+    """Read the body in pieces and check the limits after each piece.
+
+    The declared length may be missing or wrong, and the server may be very slow.
+    """
     declared = response.headers.get("Content-Length", "")
     expected = int(declared) if declared.isdigit() else None
     deadline = time.monotonic() + limits.total_s

@@ -34,15 +34,17 @@ def fetch_ionosphere(
 ) -> Bunch | tuple[Any, Any]:
     """Load the Ionosphere data: 351 radar returns, 34 columns, good or bad.
 
-    The table is read from the folder named by the environment variable ``METRICBOOST_DATA``
-    (``ionosphere.npz`` with the arrays X and y) where there is one; else it is downloaded once from
-    the UCI repository, or OpenML, and kept. Its values are checked in every case.
+    If the environment variable ``METRICBOOST_DATA`` names a folder with the file
+    ``ionosphere.npz``, the table is read from this file, which must have the arrays X and y.
+    Otherwise the table is downloaded once, from the UCI repository or from OpenML, and stored in
+    `data_home`. The values of the table are checked in both cases.
 
     Parameters
     ----------
     data_home : str or path-like, default=None
-        Folder that keeps the download. By default the folder in the environment variable
-        ``METRICBOOST_HOME``, else ``metricboost`` in scikit-learn's data folder.
+        The folder in which the downloaded table is stored. By default the folder named by the
+        environment variable ``METRICBOOST_HOME`` if it is set, otherwise the folder ``metricboost``
+        in the data folder of scikit-learn.
     return_X_y : bool, default=False
         Whether to return ``(data, target)`` instead of a Bunch.
     as_frame : bool, default=False
@@ -53,12 +55,13 @@ def fetch_ionosphere(
     data : Bunch or tuple
         A Bunch with `data` (351 x 34), `target` ("b" or "g"), `feature_names`, `target_names`,
         `frame` (None unless `as_frame`) and `DESCR`; or the pair of `data` and `target`. All 34
-        columns of the source are there, the constant "a02" included.
+        columns of the source are included, also the constant column "a02".
 
     Raises
     ------
     OSError
-        When the table is not on this machine and cannot be downloaded, or is not what it should be.
+        If the table is not on this machine and cannot be downloaded, or if the values of the table
+        are not the expected values.
 
     Examples
     --------
@@ -98,18 +101,21 @@ def fetch_secom(
 ) -> Bunch | tuple[Any, Any]:
     """Load the SECOM data: sensors of a semiconductor line, 1567 wafers, 590 columns, pass or fail.
 
-    The table is read from the folder named by the environment variable ``METRICBOOST_DATA``
-    (``secom.npz`` with the arrays X and y) where there is one; else it is downloaded once from the
-    UCI repository and kept. Its values are checked in every case.
+    If the environment variable ``METRICBOOST_DATA`` names a folder with the file ``secom.npz``, the
+    table is read from this file, which must have the arrays X and y. Otherwise the table is
+    downloaded once from the UCI repository and stored in `data_home`. The values of the table are
+    checked in both cases.
 
     Parameters
     ----------
     preprocessed : bool, default=False
-        Whether to drop the columns that are constant or miss more than 3% of their values, then the
-        rows that still miss a value: the 1436 x 414 table of the paper, without missing values.
+        Whether to drop the columns that are constant or have more than 3% missing values, and then
+        the rows with missing values in the other columns. The result is the 1436 x 414 table of the
+        paper, without missing values.
     data_home : str or path-like, default=None
-        Folder that keeps the download. By default the folder in the environment variable
-        ``METRICBOOST_HOME``, else ``metricboost`` in scikit-learn's data folder.
+        The folder in which the downloaded table is stored. By default the folder named by the
+        environment variable ``METRICBOOST_HOME`` if it is set, otherwise the folder ``metricboost``
+        in the data folder of scikit-learn.
     return_X_y : bool, default=False
         Whether to return ``(data, target)`` instead of a Bunch.
     as_frame : bool, default=False
@@ -125,7 +131,8 @@ def fetch_secom(
     Raises
     ------
     OSError
-        When the table is not on this machine and cannot be downloaded, or is not what it should be.
+        If the table is not on this machine and cannot be downloaded, or if the values of the table
+        are not the expected values.
 
     Examples
     --------
@@ -165,19 +172,22 @@ def fetch_madelon(
     return_X_y: bool = False,
     as_frame: bool = False,
 ) -> Bunch | tuple[Any, Any]:
-    """Load the Madelon data of the NIPS 2003 challenge: 2600 rows, 500 columns, of which 20 matter.
+    """Load the Madelon data of the NIPS 2003 challenge: 2600 rows and 500 columns, 20 relevant.
 
-    The table is read from the folder named by the environment variable ``METRICBOOST_DATA``
-    (``madelon.npz`` with the arrays X and y) where there is one; else it is downloaded once from
-    the UCI repository and kept. Its values are checked in every case.
+    If the environment variable ``METRICBOOST_DATA`` names a folder with the file ``madelon.npz``,
+    the table is read from this file, which must have the arrays X and y. Otherwise the table is
+    downloaded once from the UCI repository and stored in `data_home`. The values of the table are
+    checked in both cases.
 
     Parameters
     ----------
     subset : {"all", "train", "valid"}, default="all"
-        All rows, or only the 2000 training or the 600 validation rows of the challenge.
+        "train" loads the 2000 training rows of the challenge, "valid" the 600 validation rows, and
+        "all" both.
     data_home : str or path-like, default=None
-        Folder that keeps the download. By default the folder in the environment variable
-        ``METRICBOOST_HOME``, else ``metricboost`` in scikit-learn's data folder.
+        The folder in which the downloaded table is stored. By default the folder named by the
+        environment variable ``METRICBOOST_HOME`` if it is set, otherwise the folder ``metricboost``
+        in the data folder of scikit-learn.
     return_X_y : bool, default=False
         Whether to return ``(data, target)`` instead of a Bunch.
     as_frame : bool, default=False
@@ -187,17 +197,18 @@ def fetch_madelon(
     -------
     data : Bunch or tuple
         A Bunch with `data` (n x 500), `target` (-1 or 1), `fold` ("train" or "valid", per row),
-        `relevant` (numbers of the 20 columns that matter), `feature_names`, `target_names`, `frame`
+        `relevant` (numbers of the 20 relevant columns), `feature_names`, `target_names`, `frame`
         (None unless `as_frame`) and `DESCR`; or the pair of `data` and `target`.
 
     Raises
     ------
     OSError
-        When the table is not on this machine and cannot be downloaded, or is not what it should be.
+        If the table is not on this machine and cannot be downloaded, or if the values of the table
+        are not the expected values.
 
     See Also
     --------
-    make_madelon : A simulated table like it, of any size.
+    make_madelon : Simulate a table like Madelon, of any size.
 
     Examples
     --------
@@ -219,12 +230,13 @@ def fetch_madelon(
 
 
 def _without_missing(table: Table, names: tuple[str, ...]) -> tuple[Table, tuple[str, ...]]:
-    """Drop columns that are constant or miss more than 3%, then rows that still miss a value.
+    """Drop constant columns and columns with many missing values, then rows with missing values.
 
-    The paper writes 10%, but its 1436 x 414 is what 3% gives; 10% gives 1393 x 422.
+    The limit is 3% of the values. The paper states 10%, but its table has 1436 x 414 entries, which
+    is the result for 3%. The result for 10% is 1393 x 422.
     """
     missing = np.isnan(table.X)
-    # A column without any value is constant here: inf > -inf.
+    # For a column without any value, low is inf and high is -inf, so it counts as constant.
     low = np.where(missing, np.inf, table.X).min(axis=0)
     high = np.where(missing, -np.inf, table.X).max(axis=0)
     columns = (low < high) & (missing.mean(axis=0) <= _MISSING_SHARE)
@@ -236,7 +248,10 @@ def _without_missing(table: Table, names: tuple[str, ...]) -> tuple[Table, tuple
 def _bunch(
     table: Table, names: tuple[str, ...], target_names: list[str], description: str, as_frame: bool
 ) -> Bunch:
-    """Give a table the form of scikit-learn's data sets; `target_names` as the labels sort."""
+    """Return a table as a Bunch, like the datasets of scikit-learn.
+
+    `target_names` are in the order of the sorted labels.
+    """
     data: Any = table.X
     target: Any = table.y
     frame = None
@@ -257,5 +272,8 @@ def _frame(X: npt.NDArray[np.float64], y: npt.NDArray[np.generic], names: tuple[
     try:
         import pandas as pd
     except ImportError as error:
-        raise ImportError("as_frame=True needs pandas: install it, or pass False.") from error
+        raise ImportError(
+            "as_frame=True needs pandas, which is not installed: pip install pandas, or use "
+            "as_frame=False."
+        ) from error
     return pd.DataFrame(X, columns=list(names)).assign(target=y)

@@ -1,4 +1,4 @@
-"""A table like Madelon, of which it is known which columns matter."""
+"""Simulated tables like Madelon, with known relevant columns."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from sklearn.utils import check_random_state
 
 from metricboost.datasets._latent import Float, Labels, RandomState
 
-_CLASS_SEP = 1.5  # 3-NN on the relevant columns then errs like on the original Madelon, about 0.1
+# The 3-NN error on the relevant columns is then about 0.1, as on the original Madelon.
+_CLASS_SEP = 1.5
 
 
 @dataclass(frozen=True)
 class MadelonInfo:
-    """Which columns of a simulated Madelon matter.
+    """The relevant columns of a simulated Madelon table.
 
     Attributes
     ----------
@@ -25,7 +26,7 @@ class MadelonInfo:
     redundant : ndarray of int
         Sorted numbers of the linear combinations of the informative columns.
     relevant : ndarray of int
-        Both together, sorted.
+        Sorted numbers of the informative and the redundant columns.
     """
 
     informative: np.ndarray
@@ -64,8 +65,8 @@ def make_madelon(
 ) -> tuple[Float, Labels] | tuple[Float, Labels, MadelonInfo]:
     """Make a table like Madelon: clusters on the vertices of a hypercube, hidden among probes.
 
-    Every vertex of a hypercube in `n_informative` dimensions holds a normal cluster, half of the
-    vertices belong to each class at random, and one label in a hundred is drawn at random.
+    Every vertex of a hypercube in `n_informative` dimensions is the centre of a normal cluster. A
+    random half of the vertices belongs to each class. One label in a hundred is drawn at random.
 
     Parameters
     ----------
@@ -79,24 +80,24 @@ def make_madelon(
         Number of random linear combinations of the informative columns. The remaining columns are
         standard normal.
     return_info : bool, default=False
-        Whether to return which columns matter too.
+        Whether to also return the relevant columns.
     random_state : int, RandomState instance or None, default=None
         Seed of the rows and of the order of the columns.
 
     Returns
     -------
     X : ndarray of shape (n_samples, n_features)
-        The table, rows and columns in random order.
+        The table. Rows and columns are in random order.
     y : ndarray of shape (n_samples,)
         The class, 0 or 1.
     info : MadelonInfo
-        Only with ``return_info=True``: `informative`, `redundant` and `relevant` (both), as column
-        numbers.
+        The column numbers `informative`, `redundant` and `relevant` (both). Only returned if
+        `return_info` is True.
 
     See Also
     --------
     fetch_madelon : The original table of the NIPS 2003 challenge.
-    sklearn.datasets.make_classification : The generator used here, itself made after Madelon's.
+    sklearn.datasets.make_classification : The generator that this function uses.
 
     Examples
     --------
@@ -115,7 +116,7 @@ def make_madelon(
         n_clusters_per_class=2 ** (n_informative - 1),
         flip_y=0.01,
         class_sep=_CLASS_SEP,
-        # Its own shuffle hides which columns are which.
+        # With shuffle=True, the positions of the informative columns would be unknown.
         shuffle=False,
         random_state=rng,
     )
@@ -140,6 +141,7 @@ def _check_madelon(n_samples: int, n_features: int, n_informative: int, n_redund
         )
     if n_informative + n_redundant > n_features:
         raise ValueError(
-            f"n_features={n_features} cannot hold {n_informative} informative and {n_redundant} "
-            "redundant columns; raise it or lower them."
+            f"n_features={n_features} is less than the number of informative ({n_informative}) and "
+            f"redundant ({n_redundant}) columns. Raise n_features, or lower n_informative or "
+            "n_redundant."
         )

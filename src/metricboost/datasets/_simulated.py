@@ -1,4 +1,4 @@
-"""Two rings and exclusive or, hidden among columns of noise."""
+"""Simulated tables: two rings, and exclusive or (XOR), hidden among columns of noise."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from sklearn.utils import check_random_state
 
 from metricboost.datasets._latent import Crossing, Float, Labels, Latent, RandomState, Rings
 
-# `PURE`: the two columns themselves, deviation about 1. `SHARE`: spread over many columns. The
-# Bayes error is about 0.15; the scale of the rings for a share makes nearest neighbours degrade
-# with the number of columns as in the paper's table of the double ring.
+# `_RINGS_PURE` is used if two columns are the coordinates of the plane. Their deviation is about 1.
+# `_RINGS_SHARE` is used if the plane is spread over a share of the columns. Its scale is such that
+# the nearest-neighbour error grows with the number of columns as in the paper's table of the double
+# ring. The Bayes error is about 0.15 in all cases.
 _RINGS_SHARE = Rings(inner=1.0, outer=2.0, spread=0.48)
 _RINGS_PURE = Rings(inner=0.85, outer=1.7, spread=0.41)
 _XOR = Crossing(centre=0.8, spread=0.57)
@@ -21,16 +22,16 @@ _XOR = Crossing(centre=0.8, spread=0.57)
 
 @dataclass(frozen=True)
 class SimulationInfo:
-    """What is known about a simulated table.
+    """The known structure of a simulated table.
 
     Attributes
     ----------
     informative : ndarray of int
-        Sorted numbers of the columns that carry the class.
+        Sorted numbers of the informative columns.
     bayes_error : float
         Error of the best possible rule on the informative columns.
     latent : ndarray of shape (n_samples, 2)
-        The points of the latent plane, before noise.
+        The points in the latent plane, without noise.
     posterior : ndarray of shape (n_samples,)
         ``P(y = 1)`` given the informative columns of the row.
     """
@@ -75,8 +76,8 @@ def make_double_ring(
 ) -> tuple[Float, Labels] | tuple[Float, Labels, SimulationInfo]:
     """Make two classes on concentric rings, hidden among columns of noise.
 
-    Both classes have mean zero in every column: only the distance from the centre of a hidden plane
-    tells them apart. Half of the rows are in each class.
+    Both classes have mean zero in every column. They differ only in the distance from the centre of
+    a hidden plane. Half of the rows are in each class.
 
     Parameters
     ----------
@@ -85,20 +86,21 @@ def make_double_ring(
     n_features : int, default=50
         Number of columns, at least 2.
     informative : float in (0, 1] or 2, default=0.1
-        A float is the share of the columns that carry the plane, ``q = max(2, round(informative *
-        n_features))``: the plane is spread over them by a random orthonormal 2 x q frame, so
-        that the total signal does not grow with q. The other columns are normal with deviation
-        `noise`. The integer 2 makes two columns the coordinates of the plane
-        themselves, among standard normal columns.
+        A float is the share of informative columns. The plane is spread over ``q = max(2,
+        round(informative * n_features))`` columns by a random orthonormal 2 x q frame, so that the
+        total signal does not grow with q. The other columns are normal with deviation `noise`. If
+        the integer 2 is given, two columns are the coordinates of the plane, and the other columns
+        are standard normal.
     noise : float, default=0.5
-        Deviation of the columns without information, next to an informative share.
+        Deviation of the other columns. It is used only if `informative` is a share.
     blur : float, default=0.0
-        Deviation of noise added to every informative column of a share. With a blur, no few
-        columns show the plane, only all of them together.
+        Deviation of noise that is added to every informative column. With blur, a few informative
+        columns do not determine the plane, but all informative columns together do. It is used only
+        if `informative` is a share.
     return_info : bool, default=False
-        Whether to return what is known about the table too.
+        Whether to also return the known structure of the table.
     random_state : int, RandomState instance or None, default=None
-        Seed of the rows, the frame and the order of the columns.
+        The seed for the rows, the frame and the order of the columns.
 
     Returns
     -------
@@ -107,7 +109,8 @@ def make_double_ring(
     y : ndarray of shape (n_samples,)
         0 on the inner ring, 1 on the outer.
     info : SimulationInfo
-        Only with ``return_info=True``: `informative`, `bayes_error`, `latent` and `posterior`.
+        The known structure, with the attributes `informative`, `bayes_error`, `latent` and
+        `posterior`. Only returned if `return_info` is True.
 
     See Also
     --------
@@ -115,16 +118,16 @@ def make_double_ring(
 
     Notes
     -----
-    The frame and the places of the informative columns are drawn anew in every call. For a test set
-    from the same distribution make all rows in one call and split them.
+    Every call draws a new frame and new positions of the informative columns. To get a test set
+    from the same distribution, simulate all rows in one call and split them.
 
-    The latent radius is normal: means 1 and 2 and deviation 0.48 for a share, means 0.85 and 1.7
-    and deviation 0.41 for the two columns (their variance is 0.99). Projecting the informative
-    columns on the frame loses nothing about the class, so the Bayes error is that of the plane
-    seen through the blur, by quadrature: 0.1488 for a share without blur, 0.1500 for the two
-    columns. With 500 training rows and a share of 0.1, the 3-nearest-neighbour error on the
-    columns as they are is about 0.31, 0.45 and 0.47 for 50, 500 and 1000 columns (the paper:
-    0.31, 0.43, 0.48).
+    The latent radius is normal. Its means are 1 and 2 and its deviation is 0.48 if `informative` is
+    a share. Its means are 0.85 and 1.7 and its deviation is 0.41 if `informative` is 2 (the
+    variance of the two columns is then 0.99). The projection on the frame is sufficient for the
+    class, so the Bayes error is that of the plane with blur, which is computed by numerical
+    integration: 0.1488 for a share without blur, and 0.1500 for the two columns. With 500 training
+    rows and a share of 0.1, the 3-nearest-neighbour error on the unscaled columns is about 0.31,
+    0.45 and 0.47 for 50, 500 and 1000 columns (in the paper: 0.31, 0.43, 0.48).
 
     Examples
     --------
@@ -172,7 +175,7 @@ def make_xor(
 ) -> tuple[Float, Labels] | tuple[Float, Labels, SimulationInfo]:
     """Make two classes that differ only by an interaction, hidden among columns of noise.
 
-    Four clusters lie at the corners of a square in a hidden plane; a class owns two opposite
+    Four clusters are at the corners of a square in a hidden plane. Each class has two opposite
     corners. Half of the rows are in each class.
 
     Parameters
@@ -182,21 +185,22 @@ def make_xor(
     n_features : int, default=50
         Number of columns, at least 2.
     informative : float in (0, 1] or 2, default=0.1
-        A float is the share of the columns that carry the plane, ``q = max(2, round(informative *
-        n_features))``: the plane is spread over them by a random orthonormal 2 x q frame, so
-        that the total signal does not grow with q. The other columns are normal with deviation
-        `noise`. The integer 2 makes two columns the coordinates of the plane
-        themselves, among standard normal columns: each of the two alone then has the same
-        distribution in both classes.
+        A float is the share of informative columns. The plane is spread over ``q = max(2,
+        round(informative * n_features))`` columns by a random orthonormal 2 x q frame, so that the
+        total signal does not grow with q. The other columns are normal with deviation `noise`. If
+        the integer 2 is given, two columns are the coordinates of the plane, and the other columns
+        are standard normal. Each of the two columns alone then has the same distribution in both
+        classes.
     noise : float, default=0.5
-        Deviation of the columns without information, next to an informative share.
+        Deviation of the other columns. It is used only if `informative` is a share.
     blur : float, default=0.0
-        Deviation of noise added to every informative column of a share. With a blur, no few
-        columns show the plane, only all of them together.
+        Deviation of noise that is added to every informative column. With blur, a few informative
+        columns do not determine the plane, but all informative columns together do. It is used only
+        if `informative` is a share.
     return_info : bool, default=False
-        Whether to return what is known about the table too.
+        Whether to also return the known structure of the table.
     random_state : int, RandomState instance or None, default=None
-        Seed of the rows, the frame and the order of the columns.
+        The seed for the rows, the frame and the order of the columns.
 
     Returns
     -------
@@ -205,7 +209,8 @@ def make_xor(
     y : ndarray of shape (n_samples,)
         1 where the signs of the two coordinates of the cluster differ, else 0.
     info : SimulationInfo
-        Only with ``return_info=True``: `informative`, `bayes_error`, `latent` and `posterior`.
+        The known structure, with the attributes `informative`, `bayes_error`, `latent` and
+        `posterior`. Only returned if `return_info` is True.
 
     See Also
     --------
@@ -213,15 +218,15 @@ def make_xor(
 
     Notes
     -----
-    The frame and the places of the informative columns are drawn anew in every call. For a test set
-    from the same distribution make all rows in one call and split them.
+    Every call draws a new frame and new positions of the informative columns. To get a test set
+    from the same distribution, simulate all rows in one call and split them.
 
-    The centres of the clusters are at (+-0.8, +-0.8), their deviation is 0.57 (so the variance of
-    the two columns is 0.96). The best rule is the sign of the product of the observed
-    coordinates, of total deviation s, and its error is ``2 t (1 - t)`` with ``t = Phi(-0.8 / s)``:
-    0.1476 without blur. With 500 training rows and a share of 0.1, the 3-nearest-neighbour error
-    on the columns as they are is about 0.32, 0.46 and 0.49 for 50, 500 and 1000 columns (the
-    paper: 0.42, 0.45, 0.50).
+    The centres of the clusters are at (+-0.8, +-0.8), and their deviation is 0.57, so the variance
+    of the two columns is 0.96. The best rule is the sign of the product of the observed
+    coordinates. Its error is ``2 t (1 - t)`` with ``t = Phi(-0.8 / s)``, where s is the deviation
+    of the clusters including the blur: 0.1476 without blur. With 500 training rows and a share of
+    0.1, the 3-nearest-neighbour error on the unscaled columns is about 0.32, 0.46 and 0.49 for 50,
+    500 and 1000 columns (in the paper: 0.42, 0.45, 0.50).
 
     Examples
     --------
@@ -247,7 +252,7 @@ def _simulate(
     blur: float,
     random_state: RandomState,
 ) -> tuple[Float, Labels, SimulationInfo]:
-    """Draw the latent plane and hide it among the columns of a table."""
+    """Draw points in the latent plane and hide them among the columns of a table."""
     _check_plane(n_samples, n_features, informative, noise, blur)
     rng = check_random_state(random_state)
     y = rng.permutation(np.arange(n_samples) % 2).astype(np.int64)
@@ -266,7 +271,7 @@ def _simulate(
 def _among_noise(
     points: Float, n_features: int, rng: np.random.RandomState
 ) -> tuple[Float, np.ndarray]:
-    """Make the coordinates two of the columns; the others are standard normal."""
+    """Use the coordinates as two of the columns. The other columns are standard normal."""
     columns = np.sort(rng.permutation(n_features)[:2])
     X = rng.standard_normal((points.shape[0], n_features))
     X[:, columns] = points
@@ -281,10 +286,11 @@ def _across_columns(
     blur: float,
     rng: np.random.RandomState,
 ) -> tuple[Float, np.ndarray, Float]:
-    """Spread the plane over columns and blur them; give also the plane as observed.
+    """Spread the plane over columns and add the blur. Also return the observed points in the plane.
 
-    The blur is isotropic and the frame's rows are orthonormal, so the projection on the frame is
-    sufficient for the class, and equals the point plus noise of the same deviation in the plane.
+    The blur is isotropic and the rows of the frame are orthonormal. The projection on the frame is
+    therefore sufficient for the class, and is equal to the latent point plus noise with the same
+    deviation in the plane.
     """
     columns = np.sort(rng.permutation(n_features)[:n_informative])
     frame = _random_frame(n_informative, rng)
@@ -298,7 +304,7 @@ def _across_columns(
 def _random_frame(size: int, rng: np.random.RandomState) -> Float:
     """Draw a uniformly distributed pair of orthonormal rows of length `size`."""
     q, r = np.linalg.qr(rng.standard_normal((size, 2)))
-    # The signs of r are the LAPACK's choice; without them the frame is the same everywhere.
+    # LAPACK implementations differ in the signs of r. Removing the signs makes the frame unique.
     return np.asarray((q * np.sign(np.diag(r))).T)
 
 
@@ -308,13 +314,13 @@ def _check_plane(
     if n_samples < 1:
         raise ValueError(f"n_samples must be at least 1, got {n_samples}.")
     if n_features < 2:
-        raise ValueError(f"n_features must be at least 2 to hold a plane, got {n_features}.")
+        raise ValueError(f"n_features must be at least 2, got {n_features}.")
     for name, deviation in (("noise", noise), ("blur", blur)):
         if not (deviation >= 0 and np.isfinite(deviation)):
-            raise ValueError(f"{name} is a deviation, finite and not negative; got {deviation}.")
+            raise ValueError(f"{name} must be finite and at least 0, got {deviation}.")
     share = isinstance(informative, numbers.Real) and not isinstance(informative, numbers.Integral)
     if not ((_is_pure(informative) and informative == 2) or (share and 0 < informative <= 1)):
         raise ValueError(
-            "informative is a share of the columns, a float in (0, 1], or the integer 2 for the "
-            f"two coordinates themselves; got {informative!r}."
+            "informative must be a share of the columns (a float in (0, 1]) or the integer 2 (two "
+            f"columns with the coordinates), got {informative!r}."
         )

@@ -1,4 +1,4 @@
-"""Where the real tables come from, and how their files are read."""
+"""The sources of the real tables, and the parsers of their files."""
 
 from __future__ import annotations
 
@@ -26,10 +26,22 @@ Parser = Callable[[list[bytes]], Table]
 
 @dataclass(frozen=True)
 class Spec:
-    """A table: its files at UCI, the archive with the same files, its fingerprint, its columns.
+    """The definition of a dataset.
 
-    `arff` is the table's address at OpenML, for a table that is there with the same rows in the
-    same order.
+    Attributes
+    ----------
+    name : str
+    files : tuple of str
+        The paths of the files at UCI.
+    archive : str
+        The path of the archive with the same files at UCI.
+    parse : callable
+        The parser of the contents of the files.
+    sha256 : str
+        The fingerprint of the table.
+    feature_names : tuple of str
+    arff : str, optional
+        The path at OpenML, for tables that OpenML has with the same rows in the same order.
     """
 
     name: str
@@ -43,14 +55,14 @@ class Spec:
 
 @dataclass(frozen=True)
 class Source:
-    """One way to get a table: the address people are told, and the function that gets it."""
+    """A source of a table: the address for messages, and the function that downloads the table."""
 
     url: str
     get: Callable[[], Table]
 
 
 def sources(spec: Spec) -> Iterator[Source]:
-    """Give the ways to download a table, in the order in which to try them."""
+    """Yield the sources of a table, in the order in which they are tried."""
     mirror = os.environ.get(MIRROR_VARIABLE)
     base = mirror.rstrip("/") + "/" if mirror else UCI_FILES
     yield Source(base + spec.files[0], lambda: _from_files(spec, base))
@@ -73,21 +85,23 @@ def _from_archive(spec: Spec) -> Table:
 
 
 def _member(archive: zipfile.ZipFile, path: str) -> bytes:
-    """Unpack a file whose path at UCI is the data set's folder, then its path in the archive."""
+    """Unpack a file. Its path in the archive is its path at UCI without the first folder."""
     inside = path.partition("/")[2]
     size = archive.getinfo(inside).file_size
     if size > LIMITS.max_bytes:
-        raise ValueError(f"{inside} in the archive has {size} bytes, over {LIMITS.max_bytes}")
+        raise ValueError(
+            f"{inside} in the archive has {size} bytes, more than the limit of {LIMITS.max_bytes}"
+        )
     return archive.read(inside)
 
 
 def parse_ionosphere(files: list[bytes]) -> Table:
-    """Read rows of comma-separated numbers that end with the label."""
+    """Read rows of comma-separated numbers with the label at the end."""
     return _labelled_rows(files[0].decode("ascii").split())
 
 
 def parse_secom(files: list[bytes]) -> Table:
-    """Read rows of numbers, and rows of a label and a quoted time."""
+    """Read a file of numbers, and a file with a label and a quoted time per row."""
     labels = [
         int(line.split()[0]) for line in files[1].decode("ascii").splitlines() if line.strip()
     ]
@@ -102,7 +116,7 @@ def parse_madelon(files: list[bytes]) -> Table:
 
 
 def parse_arff(content: bytes) -> Table:
-    """Read the rows after ``@data``, the label last."""
+    """Read the rows after ``@data``, with the label at the end."""
     lines = [line.strip() for line in content.decode("utf-8").splitlines()]
     start = [line.lower() for line in lines].index("@data") + 1
     return _labelled_rows([line for line in lines[start:] if line and not line.startswith("%")])

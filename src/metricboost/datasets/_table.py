@@ -1,4 +1,4 @@
-"""A table of numbers with labels: its fingerprint, and its copy on disk."""
+"""Tables of numbers with labels: fingerprint, reading and writing."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ import numpy.typing as npt
 
 @dataclass(frozen=True)
 class Table:
-    """Values (float64, n x p) and labels (n) as the source gives them."""
+    """The values (float64, n x p) and the labels (n) of a source."""
 
     X: npt.NDArray[np.float64]
     y: npt.NDArray[np.generic]
 
 
 def make_table(X: npt.ArrayLike, y: npt.ArrayLike) -> Table:
-    """Bring values to one form: float64 in C order, one kind of NaN, no negative zero."""
+    """Make a table in canonical form: float64 in C order, one kind of NaN, no negative zero."""
     values = np.array(X, dtype=np.float64, order="C", ndmin=2)
     values += 0.0
     values[np.isnan(values)] = np.nan
@@ -34,7 +34,7 @@ def make_table(X: npt.ArrayLike, y: npt.ArrayLike) -> Table:
 
 
 def fingerprint(table: Table) -> str:
-    """SHA-256 of the shape, the values and the labels: the same whatever file they came from."""
+    """SHA-256 of the shape, the values and the labels. It does not depend on the file format."""
     digest = hashlib.sha256(repr(table.X.shape).encode())
     digest.update(table.X.astype("<f8").tobytes())
     digest.update("\n".join(map(str, table.y.tolist())).encode())
@@ -48,7 +48,7 @@ def read_table(path: Path) -> Table:
 
 
 def write_table(path: Path, table: Table, feature_names: list[str]) -> None:
-    """Write an .npz file; nobody ever sees a part of it, nor does a failure leave one."""
+    """Write an .npz file atomically. If writing fails, no partial file is left."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=".part")
     try:

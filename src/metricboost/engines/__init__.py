@@ -1,13 +1,18 @@
-"""Where rows live: ``numpy`` (the oracle), ``native`` (C++) and ``torch`` (a GPU)."""
+"""Engines: numerical kernels in NumPy (the reference), C++ (``native``) and PyTorch (GPU)."""
 
-from .base import Engine, HostEngine, NeighborGraph, NeighborLists
+from .base import Array, Engine, Laplacian, NeighborGraph, NeighborLists, Table, Terms
 from .choice import engine_at_hand, get_engine, is_engine, is_torch, native_available
+from .host import HostEngine
 
 __all__ = [
+    "Array",
     "Engine",
     "HostEngine",
+    "Laplacian",
     "NeighborGraph",
     "NeighborLists",
+    "Table",
+    "Terms",
     "engine_at_hand",
     "get_engine",
     "is_engine",

@@ -1,34 +1,65 @@
-"""What an engine is: a place where rows live, and for those in this process a few hot kernels.
+"""The interface of an engine: kernels on terms, neighbour graphs, neighbour search, and arrays.
 
-The boosting loop knows no engine, only the rows of its fit (``rows.py``). The NumPy engine is the
-oracle; every other engine is tested against it.
+Algorithm 1 (``boosting``) is written once, on the arrays of an engine, which are NumPy arrays or
+PyTorch tensors. The loss, the boosting steps and the gate are not part of an engine. The NumPy
+engine is the reference (the oracle), and every other engine is tested against it.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-import numpy as np
 import numpy.typing as npt
 
-from .._typing import Data, Float, Index, Rows
+from .._typing import Float, Index, Rows
 
-if TYPE_CHECKING:
-    from ..metric import SparseMetric
-    from .rows import TrainingRows
-
+#: An array of an engine: a NumPy array or a PyTorch tensor.
+Array = Any
 #: A term whose deviation is at most this share of its largest value does not vary.
 CONSTANT = 1e-10
 
 
 @dataclass(frozen=True)
-class NeighborLists:
-    """Which lists of neighbours a row keeps.
+class Terms:
+    """A sequence of candidate terms.
 
-    A row of class a keeps rows of class b in the list ``slots[a, b]``, or nowhere where that is
-    -1; list l has the ``sizes[l]`` nearest of them.
+    Attributes
+    ----------
+    index : ndarray of shape (n_terms,)
+        The indices of the terms in the list of all candidates.
+    factors : ndarray of shape (n_terms, max_degree)
+        The column numbers of every term. Terms of lower degree are padded with the number of
+        columns.
+    moments : ndarray of shape (n_terms, 2)
+        Mean and deviation of every term.
+    """
+
+    index: Index
+    factors: Rows
+    moments: Float
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def __getitem__(self, chosen: Index | slice) -> Terms:
+        return Terms(self.index[chosen], self.factors[chosen], self.moments[chosen])
+
+
+@dataclass(frozen=True)
+class NeighborLists:
+    """The definition of the neighbour lists of a row.
+
+    Attributes
+    ----------
+    slots : ndarray of shape (n_classes, n_classes)
+        For a row of class a, the nearest rows of class b are in the list ``slots[a, b]``. Rows of
+        class b are in no list if the entry is -1.
+    sizes : tuple of int
+        The number of neighbours in each list.
     """
 
     slots: Rows
@@ -36,132 +67,329 @@ class NeighborLists:
 
     @property
     def width(self) -> int:
+        """The total number of neighbours in the lists of a row."""
         return sum(self.sizes)
 
 
-class NeighborGraph(ABC):
-    """The signed neighbour graph: +1/k to rows of the other class, -1/k to rows of the same.
+class Table(ABC):
+    """The standardised table of a fit, in the memory of an engine.
 
-    ``same`` and ``other`` are n x k; each mean is over its own k.
+    In the methods, ``Phi`` is the matrix of the standardised values of the given terms, of shape
+    (n_rows, n_terms).
+
+    Attributes
+    ----------
+    engine : Engine
+    n_rows, n_columns : int
+    n_plain : int
+        The plain distance uses the first ``n_plain`` columns.
     """
 
-    def __init__(self, same: Rows, other: Rows) -> None:
-        self.same = np.ascontiguousarray(same, dtype=np.int32)
-        self.other = np.ascontiguousarray(other, dtype=np.int32)
+    engine: Engine
+    n_rows: int
+    n_columns: int
+    n_plain: int
 
     @abstractmethod
-    def margins(self, z: Float) -> Float:
-        """Mean squared distance to ``other`` minus to ``same``, for rows embedded as ``z``."""
+    def term_moments(self, factors: Rows) -> Float:
+        """Mean and deviation of terms.
 
-    @abstractmethod
-    def column_margins(
-        self, phi: Float, dtype: npt.DTypeLike = np.float64, rows: Index | None = None
-    ) -> Float:
-        """The same for every column of ``phi`` by itself: the diagonals of all D_i, n x q.
+        Parameters
+        ----------
+        factors : ndarray of shape (n_terms, max_degree)
+            As in ``Terms``.
 
-        Of all rows, or of some. Computed in float64, whatever they are kept as.
+        Returns
+        -------
+        ndarray of shape (n_terms, 2)
+            The deviation is infinite for a term that does not vary: its deviation is at most
+            ``CONSTANT`` times its largest absolute value.
         """
 
     @abstractmethod
-    def laplacian(self, z: Float, weight: Float) -> Float:
-        """``(diag(deg) - S - S^T) z``; row i of S is ``weight[i]`` times that of the graph."""
+    def plain(self) -> Array:
+        """The columns of the plain distance, of shape (n_rows, n_plain)."""
 
     @abstractmethod
-    def half_laplacian(self, z: Float, weight: Float) -> Float:
-        """A y with ``z^T L z = z^T y + y^T z``, L the Laplacian above: half the work.
+    def columns(self, terms: Terms) -> Array:
+        """``Phi`` for the terms, in the precision of the engine."""
 
-        For columns whose means are near zero.
+    @abstractmethod
+    def along(self, terms: Terms, vectors: Float) -> Array:
+        """``Phi V`` in float64.
+
+        Parameters
+        ----------
+        terms : Terms
+        vectors : ndarray of shape (n_terms, s) or (n_terms,)
+            The matrix ``V``, or a single vector.
+
+        Returns
+        -------
+        array of shape (n_rows, s) or (n_rows,)
         """
 
     @abstractmethod
-    def share_sums(self, z: Float, weight: Float) -> Float:
-        """Sum, and sum of squared deviations, of the rows' shares in ``z' L z``, s x 2.
+    def pulled_back(self, terms: Terms, y: Array) -> Float:
+        """``y' Phi``.
 
-        A row's share is what the edges at it, from either end, add.
+        Parameters
+        ----------
+        terms : Terms
+        y : array of shape (n_rows, s)
+            A matrix with few columns.
+
+        Returns
+        -------
+        ndarray of shape (s, n_terms)
         """
+
+
+class NeighborGraph(ABC):
+    """The signed neighbour graph of the rows.
+
+    A row has edges of weight +1/k to its k neighbours in ``other``, and edges of weight -1/k to its
+    k neighbours in ``same``. The two numbers k may differ.
+    """
+
+    @abstractmethod
+    def margins(self, z: Array) -> Array:
+        """The margin of every row in an embedding.
+
+        The margin is the mean squared distance to the neighbours in ``other`` minus the mean
+        squared distance to the neighbours in ``same``.
+
+        Parameters
+        ----------
+        z : array of shape (n, r)
+            The embedding of the rows.
+
+        Returns
+        -------
+        array of shape (n,)
+        """
+
+    @abstractmethod
+    def column_margins(self, phi: Array, dtype: Any, rows: Array | None = None) -> Array:
+        """The margin of every row in each column of ``phi`` alone: the diagonals of all D_i.
+
+        Parameters
+        ----------
+        phi : array of shape (n, q)
+        dtype : dtype
+            The type of the result. Sums are computed in float64.
+        rows : array of int, optional
+            The rows whose margins are computed. By default all rows.
+
+        Returns
+        -------
+        array of shape (n, q), or (len(rows), q)
+        """
+
+    @abstractmethod
+    def weighted(self, weight: Array) -> Laplacian:
+        """The Laplacian of the graph with row weights.
+
+        Parameters
+        ----------
+        weight : array of shape (n,)
+            The edges from a row are multiplied by the weight of the row.
+        """
+
+
+class Laplacian(ABC):
+    """``L = diag(deg) - S - S'``, where row i of S is row i of the graph times its weight."""
+
+    @abstractmethod
+    def __matmul__(self, z: Array) -> Array:
+        """``L z``, for an array ``z`` of shape (n, s)."""
+
+    @abstractmethod
+    def form(self, phi: Array) -> Float:
+        """``phi' L phi``.
+
+        Parameters
+        ----------
+        phi : array of shape (n, q)
+
+        Returns
+        -------
+        ndarray of shape (q, q)
+        """
+
+    @abstractmethod
+    def share_sums(self, z: Array) -> Float:
+        """Sum and squared deviations of the shares of the rows in ``z' L z``.
+
+        The share of a row is the sum over all edges from or to the row.
+
+        Parameters
+        ----------
+        z : array of shape (n, s)
+            Every column is treated by itself.
+
+        Returns
+        -------
+        ndarray of shape (s, 2)
+            The sum of the shares, and the sum of their squared deviations from their mean.
+        """
+
+
+class Arrays(ABC):
+    """Creation and conversion of the arrays of an engine.
+
+    Attributes
+    ----------
+    xp : module
+        ``numpy`` or ``torch``. Only functions that both modules have are used.
+    """
+
+    xp: Any
+
+    @abstractmethod
+    def made(self, values: npt.ArrayLike) -> Array:
+        """Convert a NumPy array to an array of the engine with the same type."""
+
+    @abstractmethod
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> Array:
+        """An uninitialised array."""
+
+    @abstractmethod
+    def host(self, array: Array) -> npt.NDArray[Any]:
+        """Convert an array of the engine to a NumPy array."""
 
 
 class Engine(ABC):
-    """A place where rows live: those of a fit, and searches among any.
+    """Numerical kernels, and the arrays they work on.
 
-    ``threads`` is how many may share what is large enough; no result depends on it.
+    Parameters
+    ----------
+    threads : int, default=1
+        The number of threads for large operations. Results do not depend on this number.
+
+    Attributes
+    ----------
+    name : str
+    threads : int
+    arrays : Arrays
     """
 
     name: ClassVar[str]
+    arrays: Arrays
 
     def __init__(self, threads: int = 1) -> None:
         self.threads = threads
 
     @property
     def signature(self) -> str:
-        """What results depend on to the last bit, beside the machine."""
+        """A string that identifies the engine, its device and its precision.
+
+        Engines with the same signature give the same bits on the same machine.
+        """
         return self.name
 
     def most_rows(self, n_columns: int) -> int | None:
-        """How many rows of a fit fit into the memory of a GPU; None if there is no GPU."""
+        """The largest number of rows of a fit that fits into the memory of the GPU.
+
+        The result is None if the engine does not use a GPU.
+
+        Parameters
+        ----------
+        n_columns : int
+            The number of columns of the table.
+        """
         return None
 
+    @contextmanager
+    def working(self, n_rows: int) -> Iterator[None]:
+        """A context in which a fit runs, with the settings that its results depend on.
+
+        Parameters
+        ----------
+        n_rows : int
+            The number of rows of the fit.
+        """
+        yield
+
     @abstractmethod
-    def rows(self, Xt: Float, n_plain: int | None = None) -> TrainingRows:
-        """The rows of a fit, where this engine keeps them; ``Xt`` is the table transposed."""
+    def table(self, Xt: Float, n_plain: int | None = None) -> Table:
+        """Put the table of a fit into the memory of the engine.
+
+        Parameters
+        ----------
+        Xt : ndarray of shape (n_columns, n_rows)
+            The transposed standardised table.
+        n_plain : int, optional
+            The plain distance uses the first ``n_plain`` columns. By default all columns.
+
+        Returns
+        -------
+        Table
+        """
+
+    @abstractmethod
+    def graph(self, same: Rows, other: Rows, place: Array | None = None) -> NeighborGraph:
+        """The signed neighbour graph.
+
+        Parameters
+        ----------
+        same, other : ndarray of shape (n, k)
+            The neighbours of every row in its own class and in the other classes. The number k of
+            ``same`` may differ from the number k of ``other``.
+        place : array of shape (n, r), optional
+            The positions of the rows. An engine may use them to store rows that are near each
+            other together, which is faster. Results do not depend on the positions.
+
+        Returns
+        -------
+        NeighborGraph
+        """
 
     @abstractmethod
     def nearest(self, queries: Float, references: Float, k: int) -> tuple[Rows, Float]:
-        """The k nearest references of every query, in order, and their squared distances.
+        """The k nearest references of every query.
 
-        Exact: distances are sums of squared differences. Those that are equal to twelve digits are
-        in the order of the references' numbers. Where there are fewer than k, all of them.
+        The search is exact: distances are sums of squared differences. The neighbours of a query
+        are ordered by distance. Neighbours whose distances agree to twelve digits are ordered by
+        their number. If there are fewer than k references, all of them are returned.
+
+        Parameters
+        ----------
+        queries : ndarray of shape (n_queries, r)
+        references : ndarray of shape (n_references, r)
+        k : int
+
+        Returns
+        -------
+        rows : ndarray of shape (n_queries, k)
+            Row numbers in ``references``.
+        distances : ndarray of shape (n_queries, k)
+            Squared distances.
         """
 
     @abstractmethod
     def nearest_by_class(
-        self, z: Float, classes: Index, lists: NeighborLists, previous: Rows | None = None
+        self, z: Array, classes: Index, lists: NeighborLists, previous: Rows | None = None
     ) -> tuple[Rows, Float]:
-        """The nearest of the other rows in every list of every row, list after list.
+        """The nearest rows of every row, by class. A row is not its own neighbour.
 
-        In order and exact as above; -1 and infinity where a list has fewer rows. ``previous``,
-        from a search with the same lists in a similar place, makes no difference but to the time.
-        """
+        The search is exact, and the neighbours in a list are ordered, as in ``nearest``.
 
-    def embedded(self, metric: SparseMetric, X: Data) -> Float:
-        """The rows of a table under a metric."""
-        return metric.embedded(X)
+        Parameters
+        ----------
+        z : array of shape (n, r)
+            The positions of the rows.
+        classes : ndarray of shape (n,)
+        lists : NeighborLists
+        previous : ndarray of shape (n, lists.width), optional
+            The row numbers that a search with the same lists found for a similar ``z``. They make
+            the search faster and do not change its result.
 
-
-class HostEngine(Engine):
-    """An engine of kernels on arrays in this process: terms, and the neighbour graph.
-
-    The kernels keep nothing. They work on standardised columns, on terms given as rows of column
-    numbers (``factors``, padded with ``p``, which stands for 1), and on neighbour graphs.
-    """
-
-    def rows(self, Xt: Float, n_plain: int | None = None) -> TrainingRows:
-        from .host import HostRows
-
-        return HostRows(self, Xt, n_plain)
-
-    @abstractmethod
-    def term_moments(self, Xt: Float, factors: Rows) -> Float:
-        """Mean and deviation of every term's column, q x 2; ``Xt`` is the table transposed.
-
-        The deviation of a term that does not vary (at most ``CONSTANT`` times its largest value)
-        is infinite.
-        """
-
-    @abstractmethod
-    def term_columns(self, Xt: Float, factors: Rows, moments: Float) -> Float:
-        """The standardised columns of the terms, n x q, C order."""
-
-    @abstractmethod
-    def pull_back(self, Xt: npt.NDArray[Any], factors: Rows, moments: Float, y: Float) -> Float:
-        """``y^T Phi``, s x q, Phi the terms' columns, for a ``y`` of few columns.
-
-        ``Xt`` may be in float32.
-        """
-
-    @abstractmethod
-    def graph(self, same: Rows, other: Rows, place: Float | None = None) -> NeighborGraph:
-        """The signed neighbour graph on this engine.
-
-        ``place``, where the rows lie, lets it put near ones together; results do not need it.
+        Returns
+        -------
+        rows : ndarray of shape (n, lists.width)
+            The neighbours in all lists, one list after the other. Places that no row is found for
+            are -1.
+        distances : ndarray of shape (n, lists.width)
+            Squared distances. Places that no row is found for are infinite.
         """

@@ -1,4 +1,4 @@
-"""Which engine runs a fit."""
+"""Selection of an engine by name."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from .base import Engine
 from .numpy_engine import NumpyEngine
 
 ENGINES = ("auto", "numpy", "native", "torch")
-#: The devices that may stand behind "torch:".
+#: The devices that are allowed after "torch:".
 DEVICE = re.compile(r"cpu|cuda(:\d+)?")
 
 _NO_NATIVE = (
-    "metricboost was installed without its C++ kernels (no compiler was found), so it runs on the "
-    "NumPy engine: the same results, several times slower. Install a C++ compiler and reinstall, "
-    'or pass engine="numpy" to silence this.'
+    "metricboost was installed without its C++ kernels, because no compiler was found. The NumPy "
+    "engine is used instead: it gives the same results and is several times slower. Install a C++ "
+    'compiler and reinstall metricboost, or pass engine="numpy" to silence this warning.'
 )
 
 
@@ -32,20 +32,32 @@ def native_available() -> bool:
 
 
 def is_torch(name: str) -> bool:
-    """Whether the name is "torch", or "torch:" and a device."""
+    """Whether the name is "torch", or "torch:" followed by a device."""
     return name == "torch" or name.startswith("torch:")
 
 
 def is_engine(name: str) -> bool:
-    """Whether there is an engine of that name; it may need something that is not installed."""
+    """Whether the name of an engine is valid. The engine may not be installed."""
     return name in ENGINES or (is_torch(name) and bool(DEVICE.fullmatch(name[6:])))
 
 
 def get_engine(name: str, threads: int = 1) -> Engine:
-    """The engine of that name; "auto" takes the native one if it was built."""
+    """The engine with a given name.
+
+    Parameters
+    ----------
+    name : str
+        "numpy", "native", "torch", or "torch:" followed by a device. "auto" is the native engine if
+        its C++ kernels were built, and the NumPy engine otherwise.
+    threads : int, default=1
+
+    Returns
+    -------
+    Engine
+    """
     if not is_engine(name):
         raise ValueError(
-            f"There is no engine {name!r}: give one of {', '.join(ENGINES)}, or torch with a "
+            f"engine={name!r} does not exist. Use one of {', '.join(ENGINES)}, or torch with a "
             'device, such as "torch:cpu" or "torch:cuda:1".'
         )
     if is_torch(name):
@@ -58,7 +70,7 @@ def get_engine(name: str, threads: int = 1) -> Engine:
         return NativeEngine(threads)
     if name == "native":
         raise ImportError(
-            'engine="native" needs the C++ kernels, and they were not built. ' + _NO_NATIVE
+            'engine="native" needs the C++ kernels, which were not built. ' + _NO_NATIVE
         )
     _say_once_that_native_is_missing()
     return NumpyEngine(threads)
@@ -76,19 +88,11 @@ def _torch_engine(threads: int, device: str) -> Engine:
     return TorchEngine(threads, device)
 
 
-def restored_torch_engine(threads: int, device: str, dtype: str) -> Engine:
-    """The engine of a model that was pickled; what is at hand where there is none of its kind."""
-    try:
-        torch = importlib.import_module("torch")
-        from .torch_engine import TorchEngine
-
-        return TorchEngine(threads, device, getattr(torch, dtype))
-    except (ImportError, ValueError):  # no PyTorch, or no such device
-        return get_engine("auto", threads)
-
-
 def engine_at_hand(name: str, threads: int = 1) -> Engine:
-    """The engine of that name for a fitted model; what is here where there is none of its kind."""
+    """The engine with a given name, for a fitted model.
+
+    If a PyTorch engine is not available, a warning is given and the default engine is returned.
+    """
     try:
         return get_engine(name, threads)
     except (ImportError, ValueError) as error:  # no PyTorch, or no such device
@@ -100,7 +104,7 @@ def engine_at_hand(name: str, threads: int = 1) -> Engine:
 
 @lru_cache(maxsize=2)
 def _say_once_what_is_missing(what: str) -> None:
-    warnings.warn(f"{what} Until then fitted models run on the CPU.", stacklevel=2)
+    warnings.warn(f"{what} Fitted models run on the CPU instead.", stacklevel=2)
 
 
 @lru_cache(maxsize=1)

@@ -1,4 +1,4 @@
-"""The native engine: the same operations in C++ (``native/``), in threads, the GIL released."""
+"""The native engine: C++ kernels (``native/``) with threads, which release the GIL."""
 
 from __future__ import annotations
 
@@ -12,32 +12,35 @@ from scipy.linalg import cython_blas
 from .._threads import one_blas_thread
 from .._typing import Float, Index, Rows
 from . import _native  # type: ignore[attr-defined]
-from .base import HostEngine, NeighborGraph, NeighborLists
+from .base import NeighborLists
+from .host import HostEngine, HostGraph
 from .sorting import nearest_by_sorting
 
-#: Multiply-adds below which a second thread costs more than it does.
+#: Operations with fewer multiply-adds use one thread, because a second thread would not pay off.
 WORTH_SHARING = 2**20
-#: Fewer queries are not worth putting the references into blocks.
+#: With fewer queries, references are not divided into blocks, because this would not pay off.
 FEW_QUERIES = 16
-#: Fewer rows, of fewer numbers, are searched by one thread.
+#: Tables with fewer rows and fewer numbers are searched with one thread.
 MANY_ROWS, MANY_NUMBERS = 2048, 2**21
-#: Of more rows those near each other are put together: in any order, they are not in the cache.
+#: A graph with at least this many rows stores rows that are near each other together. The rows do
+#: not fit into the cache, so access in random order would be slow.
 FAR_APART = 2**15
-#: Directions of the rows that the search is guided by, found from so many of the rows; rows of more
-#: columns are not turned, nor those whose squares would leave the range.
+#: The neighbour search is guided by the rows rotated to their DIRECTIONS first principal
+#: directions, which are computed from about TURNED_BY rows. Rows are not rotated if they have more
+#: than MOST_TURNED columns, or if their squares would overflow or underflow (SMALLEST).
 DIRECTIONS, TURNED_BY, MOST_TURNED, SMALLEST = 16, 4096, 512, 1e-100
-#: BLAS as SciPy has it, for the tiles of the neighbour search.
+#: The BLAS routines of SciPy, for the tiles of the neighbour search.
 _SGEMM, _DGEMM = (cython_blas.__pyx_capi__[name] for name in ("sgemm", "dgemm"))
 
 
-class NativeGraph(NeighborGraph):
+class NativeGraph(HostGraph):
     def __init__(self, same: Rows, other: Rows, threads: int, place: Float | None) -> None:
         super().__init__(same, other)
         self._threads = threads
         self._graph = _native.Graph(self.same, self.other, place)
 
     def _shared(self, width: int) -> int:
-        """How many threads an operation on so many columns is worth."""
+        """The number of threads for an operation on ``width`` columns."""
         return self._threads if (self.same.size + self.other.size) * width > WORTH_SHARING else 1
 
     def margins(self, z: Float) -> Float:
@@ -76,7 +79,7 @@ class NativeEngine(HostEngine):
     name = "native"
 
     def _shared(self, Xt: Float, terms: int) -> int:
-        """How many threads an operation on so many terms is worth."""
+        """The number of threads for an operation on this number of terms."""
         return self.threads if Xt.shape[1] * terms > WORTH_SHARING else 1
 
     def term_moments(self, Xt: Float, factors: Rows) -> Float:
@@ -123,18 +126,19 @@ class NativeEngine(HostEngine):
             )  # fmt: skip
         return rows, distances
 
-    def graph(self, same: Rows, other: Rows, place: Float | None = None) -> NeighborGraph:
+    def graph(self, same: Rows, other: Rows, place: Float | None = None) -> NativeGraph:
         return NativeGraph(same, other, self.threads, place if len(same) >= FAR_APART else None)
 
 
 def _guide(z: Float) -> tuple[Float, float]:
-    """The rows in the directions in which they lie farthest apart, and its rounding.
+    """The rows in their first principal directions, and the rounding error of a coordinate.
 
-    Boxes around near rows are small in these, so that the search leaves more of them out.
+    Bounding boxes of blocks of near rows are small in these directions, so that the search can skip
+    more blocks.
     """
     n, r = z.shape
     if n < MANY_ROWS and r > MOST_TURNED:
-        return z[:, :0], 0.0  # some blocks in so many columns: none is far from another
+        return z[:, :0], 0.0  # no block of so few, wide rows is far enough away to be skipped
     if n < MANY_ROWS or not 2 < r <= MOST_TURNED:
         return z, 0.0
     sample = z[:: max(n // TURNED_BY, 1)]

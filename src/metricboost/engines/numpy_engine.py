@@ -1,4 +1,4 @@
-"""The NumPy engine: float64, readable, and the oracle for every other engine."""
+"""The NumPy engine: readable, in float64, and the reference for the tests of other engines."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ import numpy.typing as npt
 from scipy import sparse
 
 from .._typing import Float, Index, Rows
-from .base import CONSTANT, HostEngine, NeighborGraph, NeighborLists
+from .base import CONSTANT, NeighborLists
+from .host import HostEngine, HostGraph
 from .sorting import lane_sums, lists_by_sorting, nearest_by_sorting
 
-#: Terms whose columns are made at a time.
+#: Number of terms whose values are computed at a time.
 BLOCK = 256
 
 
-class NumpyGraph(NeighborGraph):
+class NumpyGraph(HostGraph):
     def __init__(self, same: Rows, other: Rows) -> None:
         super().__init__(same, other)
         n = len(self.same)
@@ -33,15 +34,15 @@ class NumpyGraph(NeighborGraph):
     def column_margins(
         self, phi: Float, dtype: npt.DTypeLike = np.float64, rows: Index | None = None
     ) -> Float:
-        # Row sums of the graph are 0, so phi_i^2 cancels from the mean of (phi_i - phi_j)^2; and
-        # a shift changes nothing, but far from zero what remains would cancel too.
+        # The rows of the graph sum to 0, so phi_i^2 cancels in the sum of (phi_i - phi_j)^2.
+        # Centring does not change the result, and reduces rounding errors.
         phi = phi - phi.mean(axis=0)
         own, edges = (phi, self._signed) if rows is None else (phi[rows], self._signed[rows])
         result: Float = edges @ (phi * phi) - 2 * own * (edges @ phi)
         return result.astype(dtype, copy=False)
 
     def laplacian(self, z: Float, weight: Float) -> Float:
-        z = z - z.mean(axis=0)  # changes nothing, and far from zero the terms would cancel
+        z = z - z.mean(axis=0)  # does not change the result, and reduces rounding errors
         u = weight[:, None]
         transposed = self._signed.T
         degree = (transposed @ weight)[:, None]
@@ -91,12 +92,12 @@ class NumpyEngine(HostEngine):
     ) -> tuple[Rows, Float]:
         return lists_by_sorting(z, classes, lists)
 
-    def graph(self, same: Rows, other: Rows, place: Float | None = None) -> NeighborGraph:
+    def graph(self, same: Rows, other: Rows, place: Float | None = None) -> NumpyGraph:
         return NumpyGraph(same, other)
 
 
 def _products(Xt: Float, factors: Rows) -> Float:
-    """The products themselves, a row a term; a factor of p stands for 1."""
+    """The raw products, one row per term. The factor p is padding and stands for 1."""
     p, n = Xt.shape
     rows = np.ones((len(factors), n))
     for factor in factors.T:

@@ -1,7 +1,9 @@
-"""The oracle's neighbour search: rough distances by a matrix product, those near the k-th again.
+"""The neighbour search of the NumPy engine.
 
-It sorts all distances of a block of rows. The order is that of every engine: by the distance to
-twelve digits, then by number.
+All distances of a block of queries are computed approximately by a matrix product and sorted. The
+nearest references, and all references with a distance close to the k-th distance, are then ranked
+by exact distances. As in every engine, neighbours are ordered by their distance rounded to twelve
+digits, and then by their number.
 """
 
 from __future__ import annotations
@@ -14,22 +16,23 @@ from .._rounding import to_twelve_digits
 from .._typing import Float, Index, Rows
 from .base import NeighborLists
 
-#: Rows are searched in fixed blocks.
+#: Number of queries in a block.
 BLOCK = 512
-#: Candidates kept beyond k and ranked again by exact distances: products of embeddings round,
-#: so the order of near-equal distances is only settled by differences. Where more than these are
-#: as near as the k-th, all that are are ranked.
+#: The k + SPARE references with the smallest approximate distances are ranked by exact distances.
+#: Matrix products have rounding errors, so only exact distances decide between nearly equal
+#: distances. If more references may be as near as the k-th, all of these are ranked.
 SPARE = 8
-#: Subnormal squares have few digits: those that differ by less are equal to twelve.
+#: Subnormal numbers have few digits. Squared distances that differ by less than this count as
+#: equal.
 COARSE = 2.0**-1055
 
 
 def nearest_by_sorting(
     queries: Float, references: Float, k: int, itself: Index | None = None
 ) -> tuple[Rows, Float]:
-    """The k nearest references of every query; ``itself[i]``, the query's own, is left out.
+    """The k nearest references of every query, or all references if there are fewer than k.
 
-    Where there are fewer references, all of them.
+    ``itself[i]``, if given, is a reference that is not a neighbour of query i: the query itself.
     """
     k = min(k, len(references) - (itself is not None))
     rows, distances = np.empty((len(queries), k), dtype=np.int32), np.empty((len(queries), k))
@@ -45,7 +48,7 @@ def nearest_by_sorting(
 
 
 def lists_by_sorting(z: Float, classes: Index, lists: NeighborLists) -> tuple[Rows, Float]:
-    """All lists of all rows, list after list."""
+    """The neighbours in all lists of all rows, one list after the other."""
     rows = np.full((len(z), lists.width), -1, dtype=np.int32)
     distances = np.full(rows.shape, np.inf)
     for own, others, size, start in searches(classes, lists):
@@ -57,7 +60,11 @@ def lists_by_sorting(z: Float, classes: Index, lists: NeighborLists) -> tuple[Ro
 
 
 def searches(classes: Index, lists: NeighborLists) -> Iterator[tuple[Index, Index, int, int]]:
-    """Of every class and list: the rows, those sought among, how many, and where they go."""
+    """The searches for all classes and lists.
+
+    Yields the rows of a class (the queries), the rows of a list (the references), the size of the
+    list, and the first column of the list in the result.
+    """
     starts = np.cumsum([0, *lists.sizes])
     for a, slots in enumerate(lists.slots):
         own = np.flatnonzero(classes == a)
@@ -68,7 +75,7 @@ def searches(classes: Index, lists: NeighborLists) -> Iterator[tuple[Index, Inde
 
 
 class _Search:
-    """Exact search among some rows."""
+    """Exact search among the references."""
 
     def __init__(self, references: Float, k: int) -> None:
         self._references = references
@@ -79,7 +86,8 @@ class _Search:
 
     def __call__(self, queries: Float, omit: Index | None) -> tuple[Rows, Float]:
         centred = queries - self._center
-        rough = (-2 * centred) @ self._centred.T  # |q|^2 does not change the order along a row
+        # |q|^2 is left out of the approximate distances: it does not change the order in a row.
+        rough = (-2 * centred) @ self._centred.T
         rough += self._norms
         available = len(self._references)
         if omit is not None:
@@ -96,30 +104,38 @@ class _Search:
         return rows, distances
 
     def _doubtful(self, rough: Float, found: Rows, centred: Float) -> tuple[Float, Index]:
-        """How near the k-th may be, to rounding; queries whose last spare candidate is as near."""
+        """An upper bound on the k-th distance of each query, and the queries to search again.
+
+        A query is searched again if its last spare candidate is within the bound, because further
+        references may be within the bound too.
+        """
         ends = np.take_along_axis(rough, found[:, [self._k - 1, -1]], 1)
         size = np.sqrt(np.einsum("ij,ij->i", centred, centred)) + np.sqrt(self._norms.max())
-        # Twelve digits count as a tie, and the product has its own rounding on top.
+        # Distances that agree to twelve digits are ties. The rounding error of the product is
+        # added.
         error = (2.0**-35 + 4 * (centred.shape[1] + 2) * np.finfo(float).eps) * size**2
         bar = ends[:, 0] + error + COARSE
         return bar, np.flatnonzero(~(ends[:, 1] > bar))
 
     def _ranked(self, queries: Float, candidates: Rows) -> tuple[Rows, Float]:
-        """The k nearest of the candidates, which are in order of their numbers."""
+        """The k nearest of the candidates, which are sorted by number."""
         exact = squared_distances(queries, self._references, candidates)
         order = np.argsort(to_twelve_digits(exact), axis=1, kind="stable")[:, : self._k]
         return np.take_along_axis(candidates, order, 1), np.take_along_axis(exact, order, 1)
 
 
 def squared_distances(a: Float, b: Float, index: Rows) -> Float:
-    """``|a_i - b_index[i, j]|^2``, from differences, so without cancellation."""
+    """``|a_i - b_index[i, j]|^2``, computed from differences to avoid cancellation."""
     if index.shape[1] > len(a):
         return np.stack([lane_sums((row - b[j]) ** 2) for row, j in zip(a, index)])
     return np.stack([lane_sums((a - b[j]) ** 2) for j in index.T], axis=1)
 
 
 def lane_sums(rows: Float) -> Float:
-    """Row sums in eight interleaved parts, as the native kernels add them: the same bits."""
+    """Row sums in eight interleaved parts.
+
+    The native kernels use the same order of additions, so that the results agree bit for bit.
+    """
     q, n = rows.shape
     padded = np.zeros((q, max(-(-n // 8), 1) * 8))
     padded[:, :n] = rows

@@ -1,4 +1,4 @@
-"""The PyTorch engine: a GPU, or the CPU to test it on."""
+"""The PyTorch engine, for a GPU. It also runs on the CPU, for tests."""
 
 from __future__ import annotations
 
@@ -6,35 +6,38 @@ import math
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from .._blocks import row_blocks
-from .._typing import Data, Float, Index, Rows
+from .._typing import Float, Index, Rows
 from ..errors import DeviceMemoryError
 from .base import Engine, NeighborLists
-from .choice import restored_torch_engine
-from .rows import TrainingRows
 from .sorting import searches
-from .torch_rows import EDGE_BYTES, TorchRows
+from .torch_graph import EDGE_BYTES, TorchGraph
 from .torch_search import as_rows, full_products, nearest
+from .torch_table import WORK, TorchArrays, TorchTable
 
-if TYPE_CHECKING:
-    from ..metric import SparseMetric
-
-#: What to lower where a device has too little memory: in a fit, and for rows of a fitted model.
+#: Advice in the error for too little memory, during a fit and for the rows of a fitted model.
 LESS = "Lower n_neighbors or the number of rows or columns"
 FEWER_AT_A_TIME = "Pass fewer rows at a time"
 
 
 class TorchEngine(Engine):
-    """Tables in float32 on a GPU, in float64 on the CPU, unless a dtype is given.
+    """An engine on a device of PyTorch.
 
-    ``memory`` is the most bytes that it may use; by default what the device has free.
+    Parameters
+    ----------
+    threads : int, default=1
+    device : str, default="auto"
+        "cpu", "cuda" or "cuda:1", for example. "auto" is "cuda" if a GPU is available, else "cpu".
+    dtype : torch.dtype, optional
+        The precision of tables. By default float32 on a GPU and float64 on the CPU.
+    memory : int, optional
+        The number of bytes that the engine may use. By default the free memory of the device.
     """
 
     name = "torch"
@@ -51,16 +54,31 @@ class TorchEngine(Engine):
         on_cpu = self.device.type == "cpu"
         self.dtype = dtype or (torch.float64 if on_cpu else torch.float32)
         self._memory = memory
-        self._tables: weakref.WeakSet[TorchRows] = weakref.WeakSet()
+        self.arrays: TorchArrays = TorchArrays(self.device)
+        self._tables: weakref.WeakSet[TorchTable] = weakref.WeakSet()
 
     @property
     def signature(self) -> str:
         return f"{self.name} on {self.device.type} in {str(self.dtype)[6:]}"
 
-    def rows(self, Xt: Float, n_plain: int | None = None) -> TrainingRows:
-        table = TorchRows(self, Xt, n_plain)
+    @contextmanager
+    def working(self, n_rows: int) -> Iterator[None]:
+        """Use full precision, and report the memory of a step if the device runs out of memory."""
+        at_hand = 8 * WORK + 40 * n_rows * 8
+        what = f"A step over {n_rows} rows"
+        with full_products(self.device), self.memory_of(what, at_hand, surely=False):
+            yield
+
+    def table(self, Xt: Float, n_plain: int | None = None) -> TorchTable:
+        table = TorchTable(self, Xt, n_plain)
         self._tables.add(table)
         return table
+
+    def graph(self, same: Rows, other: Rows, place: Tensor | None = None) -> TorchGraph:
+        width = same.shape[1] + other.shape[1]
+        what = f"The graph of {len(same)} rows with {width} neighbours each"
+        with self.memory_of(what, len(same) * width * EDGE_BYTES):
+            return TorchGraph(self._sent(same).long(), self._sent(other).long(), self.dtype)
 
     def nearest(self, queries: Float, references: Float, k: int) -> tuple[Rows, Float]:
         k = min(k, len(references))
@@ -71,21 +89,21 @@ class TorchEngine(Engine):
             rows, squared = nearest(self._sent(queries), self._sent(references), k)
             return as_rows(rows), squared.cpu().numpy()
 
-    def _sent(self, rows: npt.NDArray[Any]) -> Tensor:
-        return torch.from_numpy(np.ascontiguousarray(rows)).to(self.device)
+    def _sent(self, rows: npt.NDArray[Any] | Tensor) -> Tensor:
+        return rows if isinstance(rows, Tensor) else self.arrays.made(rows)
 
     def nearest_by_class(
-        self, z: Float, classes: Index, lists: NeighborLists, previous: Rows | None = None
+        self, z: Float | Tensor, classes: Index, lists: NeighborLists, previous: Rows | None = None
     ) -> tuple[Rows, Float]:
-        with self.memory_of(f"The neighbour search of {len(z)} rows", z.nbytes):
+        what = f"The neighbour search of {len(z)} rows in {z.shape[1]} columns"
+        with self.memory_of(what, 3 * z.nbytes):
             known = None if previous is None else self._sent(previous).long()
-            rows, squared = self.near(self._sent(z), classes, lists, known)
+            rows, squared = self._near(self._sent(z), classes, lists, known)
             return as_rows(rows), squared.cpu().numpy()
 
-    def near(
+    def _near(
         self, place: Tensor, classes: Index, lists: NeighborLists, previous: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        """``nearest_by_class`` of rows on the device."""
         rows = torch.full((len(place), lists.width), -1, dtype=torch.int64, device=self.device)
         squared = torch.full(rows.shape, torch.inf, dtype=torch.float64, device=self.device)
         for own, others, size, start in searches(classes, lists):
@@ -106,23 +124,8 @@ class TorchEngine(Engine):
             squared[own_rows, part] = distances
         return rows, squared
 
-    def embedded(self, metric: SparseMetric, X: Data) -> Float:
-        result = np.empty((X.shape[0], metric.rank))
-        with self.memory_of(f"A metric of {len(metric.columns)} terms", metric.components.nbytes):
-            terms = _MetricTerms(metric, self.device)
-        for part, block in row_blocks(X):
-            whole = block if metric.imputation is None else metric.imputation.apply(block)
-            what, needed = f"Embedding {len(whole)} rows", len(whole) * terms.width * 8
-            with full_products(self.device), self.memory_of(what, needed, lower=FEWER_AT_A_TIME):
-                result[part] = terms.embedded(whole)
-        return result
-
-    def __reduce__(self) -> Any:
-        """Where a model is opened there may be no PyTorch, or no GPU."""
-        return restored_torch_engine, (self.threads, self.device.type, str(self.dtype)[6:])
-
     def free(self) -> float:
-        """Bytes that may still be used."""
+        """The number of bytes that may still be used, or infinity on the CPU."""
         if self._memory is not None:
             return self._memory - sum(table.nbytes for table in self._tables)
         if self.device.type != "cuda":
@@ -131,25 +134,39 @@ class TorchEngine(Engine):
         return float(torch.cuda.mem_get_info(self.device)[0] + held)
 
     def most_rows(self, n_columns: int) -> int | None:
-        """Rows that fit with the copies of a search and the graph of 40 neighbours a row."""
+        """The number of rows that fit into the free memory.
+
+        The estimate includes the copies of the neighbour search and a graph with 40 neighbours per
+        row.
+        """
         free = self.free()
         if np.isinf(free):
             return None
         return int(free / (4 * self.dtype.itemsize * n_columns + 40 * EDGE_BYTES))
 
-    def room(self, rows: TorchRows) -> int:
-        """Columns of products that half of the memory has room for that the table leaves."""
-        each = max(rows.n_rows * self.dtype.itemsize, 1)
-        left = max(self.free() - rows.n_columns * each, 0)
+    def room(self, n_rows: int, n_columns: int) -> int:
+        """The number of products that fit into half of the memory that the table leaves free."""
+        each = max(n_rows * self.dtype.itemsize, 1)
+        left = max(self.free() - n_columns * each, 0)
         return int(min(left / (2 * each), 2**31))
 
     @contextmanager
     def memory_of(
         self, what: str, needed: int, surely: bool = True, lower: str = LESS
     ) -> Iterator[None]:
-        """Memory for something: an error that says how much it needs where there is less.
+        """A context that turns a lack of memory into an error with advice.
 
-        Where it may need less, it is tried.
+        Parameters
+        ----------
+        what : str
+            The operation in the context, as the subject of the error message.
+        needed : int
+            The number of bytes that the operation needs.
+        surely : bool, default=True
+            Whether to raise the error before the operation starts if there is less memory. If
+            False, the operation may need less memory than ``needed``, and is started.
+        lower : str
+            Advice on what to lower.
         """
         if surely and needed > self.free():
             raise DeviceMemoryError(self._too_little(what, needed, lower))
@@ -160,58 +177,22 @@ class TorchEngine(Engine):
 
     def _too_little(self, what: str, needed: int, lower: str) -> str:
         free, size = self.free(), _size(needed, math.ceil)
-        # What is needed is a lower bound: with as much free, it was the work that took more.
+        # ``needed`` is a lower bound. If it is free, temporary arrays used the rest of the memory.
         if needed > free:
             said = f"needs {size} on {self.device}, which has {_size(free, math.floor)} left"
         else:
-            said = f"needs {size} and room to work: {self.device} ran out of memory"
-        return (
-            f'{what} {said}. {lower}, or use engine="native", which needs no memory but this '
-            "machine's."
-        )
+            said = f"needs {size} and temporary arrays: {self.device} ran out of memory"
+        return f'{what} {said}. {lower}, or use engine="native", which uses main memory only.'
 
 
 def _size(n_bytes: float, whole: Callable[[float], int]) -> str:
-    """What is needed rounded up and what is left rounded down are never the same."""
+    """A number of bytes as text.
+
+    The memory needed is rounded up and the memory left is rounded down, so that the two texts in a
+    message differ.
+    """
     unit, name = (1e9, "GB") if n_bytes >= 1e9 else (1e6, "MB")
     return f"{whole(10 * n_bytes / unit) / 10:.1f} {name}"
-
-
-class _MetricTerms:
-    """A metric's terms on the device: only the columns they are made of travel."""
-
-    def __init__(self, metric: SparseMetric, device: torch.device) -> None:
-        def sent(array: npt.ArrayLike) -> Tensor:
-            return torch.as_tensor(np.asarray(array)).to(device)
-
-        self._used = np.unique([j for term in metric.columns for j in term]).astype(np.intp)
-        place = {int(column): i for i, column in enumerate(self._used)}
-        degree = max((len(term) for term in metric.columns), default=1)
-        # The padding is the column after the last: ones.
-        padded = [[place[j] for j in t] + [len(place)] * (degree - len(t)) for t in metric.columns]
-        self._factors = sent(np.array(padded, dtype=np.int64).reshape(len(padded), degree))
-        self._center, self._scale = sent(metric.center[self._used]), sent(metric.scale[self._used])
-        self._term_center, self._term_scale = sent(metric.term_center), sent(metric.term_scale)
-        weighted = np.flatnonzero(metric.diagonal)
-        self._components, self._weighted = sent(metric.components), sent(weighted)
-        self._roots = sent(np.sqrt(metric.diagonal[weighted]))
-        self._clip, self._device = metric.clip, device
-        #: Numbers of a row: its columns, and its terms.
-        self.width = len(self._used) + len(padded)
-
-    def embedded(self, X: Float) -> Float:
-        columns = torch.as_tensor(np.take(X, self._used, axis=1)).to(self._device, torch.float64)
-        columns = (columns - self._center) / self._scale
-        if self._clip is not None:
-            columns = columns.clamp(-self._clip, self._clip)
-        columns = torch.nn.functional.pad(columns, (0, 1), value=1.0)
-        terms = columns[:, self._factors[:, 0]]
-        for factor in self._factors.T[1:]:
-            terms = terms * columns[:, factor]
-        terms = (terms - self._term_center) / self._term_scale
-        alone = terms[:, self._weighted] * self._roots
-        embedded: Float = torch.cat([terms @ self._components.T, alone], 1).cpu().numpy()
-        return embedded
 
 
 def _device(name: str) -> str:
@@ -219,7 +200,7 @@ def _device(name: str) -> str:
         return "cuda" if torch.cuda.is_available() else "cpu"
     if name.startswith("cuda") and not torch.cuda.is_available():
         raise ValueError(
-            f'engine="torch:{name}" needs a GPU that PyTorch can use, and '
-            'torch.cuda.is_available() says there is none. Use engine="torch" or "torch:cpu".'
+            f'engine="torch:{name}" needs a GPU that PyTorch can use, but '
+            'torch.cuda.is_available() is False. Use engine="torch" or "torch:cpu".'
         )
     return name

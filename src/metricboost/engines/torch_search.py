@@ -1,12 +1,15 @@
-"""Exact nearest neighbours with PyTorch: tiles of products, and only what may be near is kept.
+"""Exact nearest neighbours with PyTorch.
 
-Rows are put into blocks of near ones, by halving along the widest of their principal directions.
-The nearest blocks of a block of queries give every query a bound on how far its k-th neighbour can
-be; so do neighbours known from an earlier search. Blocks farther away than that are left out, and
-of the others, tile by tile, only references within the bound are kept, by products that may be
-rough as long as their rounding is allowed for. What is kept is measured again from differences in
-float64. Never more than a tile of distances, and
-one order on every engine: by the distance to twelve digits, then by number.
+Rows are divided into blocks of rows that are near each other, by halving along the widest of their
+principal directions. The nearest blocks of references give an upper bound on the distance of the
+k-th neighbour of each query. Neighbours known from an earlier search also give a bound. Blocks of
+references beyond the bounds are skipped. Approximate distances to the references of the other
+blocks are computed by matrix products, one tile at a time, and references within the bound, with an
+allowance for rounding, are kept. The distances to the kept references are computed again from
+differences in float64. At most one tile of distances is in memory at a time.
+
+The neighbours have the same order as in every engine: by their distance rounded to twelve digits,
+and then by their number.
 """
 
 from __future__ import annotations
@@ -22,23 +25,26 @@ from .._rounding import DROPPED
 from .._typing import Rows
 from .torch_threads import one_torch_thread
 
-#: Rows of a block of references. Queries are in small blocks, each with its own near references,
-#: and so many of these are searched together. A first bound is from so many blocks of references.
+#: A block of references has BLOCK rows, and a block of queries has QUERIES rows. TOGETHER blocks of
+#: queries are searched at once. The first bound of a block of queries is computed from at least
+#: FIRST_BLOCKS blocks of references.
 BLOCK, QUERIES, TOGETHER, FIRST_BLOCKS = 1024, 512, 32, 4
-#: Numbers of a tile of distances, on a GPU and elsewhere; and bytes of a GPU for each of them.
+#: Numbers in a tile of distances, on a GPU and on the CPU. On a GPU a tile has at most one number
+#: per TILE_SHARE bytes of memory.
 TILE, TILE_SHARE = {"cuda": 2**30, "cpu": 2**24}, 64
-#: Distances of a tile that are looked at together first.
+#: Distances of a tile that are first compared with the bound as one group, by their minimum.
 GROUP = 64
-#: Principal directions that blocks are made and kept apart by, found from so many rows; a table of
-#: more columns is not turned.
+#: Blocks and their bounding boxes use the first DIRECTIONS principal directions, which are computed
+#: from about TURNED_BY rows. Tables with more than MOST_TURNED columns are not rotated.
 DIRECTIONS, TURNED_BY, MOST_TURNED = 16, 2**14, 1024
-#: Rounding of float32 and of float16. Products in half precision, on these devices, decide what is
-#: near where they blur distances by no more than such a share of the bounds; numbers beyond its
-#: range are none of it.
+#: Relative rounding errors of float32 (FLOAT) and float16 (HALF). On the devices HALF_ON, products
+#: are computed in float16 if their error is less than the share HALF_SHARE of the bounds for most
+#: queries, and if all lengths are below HALF_RANGE, so that squares do not overflow.
 FLOAT, HALF, HALF_SHARE, HALF_RANGE, HALF_ON = 2.0**-24, 2.0**-11, 0.2, 64.0, ("cuda",)
-#: Where more than this many times k were found, rough distances leave out most before exact ones.
+#: If more than MANY_FOUND times k references per query were kept, most of them are dropped by their
+#: approximate distances before exact distances are computed.
 MANY_FOUND = 8
-#: Numbers of the differences that are formed at a time.
+#: Numbers of differences that are computed at a time.
 MEASURED = 2**27
 
 
@@ -51,22 +57,26 @@ def nearest(
 ) -> tuple[Tensor, Tensor]:
     """The k nearest references of every query, in order, and their squared distances in float64.
 
-    ``itself[i]``, the query's own reference, is left out; ``known[i]`` are some k references,
-    which only make it faster. There must be k references at least.
+    There must be at least k references. ``itself[i]``, if given, is a reference that is not a
+    neighbour of query i: the query itself. ``known[i]``, if given, are any k references. They make
+    the search faster if they are near, and do not change the result.
     """
     with full_products(queries.device):
         return _Search(references, k)(queries, itself, known)
 
 
 def _halved(guide: Tensor, block: int) -> tuple[Tensor, int]:
-    """The rows' order, halves by the widest direction again and again, and the blocks' size."""
+    """Divide rows into blocks by repeated halving along the widest direction.
+
+    Returns the order of the rows, block after block, and the size of a block.
+    """
     n = len(guide)
     levels = math.ceil(math.log2(max(n / block, 1)))
     order = torch.arange(n, device=guide.device)
     size = math.ceil(n / 2**levels)
     padded = size * 2**levels
     for level in range(levels):
-        # Padded with copies of a row, which stay at the end.
+        # The padding has copies of the last row, and stays at the end.
         whole = torch.cat([order, order[-1:].expand(padded - n)]) if padded > n else order
         parts = guide[whole].view(2**level, -1, guide.shape[1])
         widest = (parts.amax(1) - parts.amin(1)).argmax(1)
@@ -78,9 +88,10 @@ def _halved(guide: Tensor, block: int) -> tuple[Tensor, int]:
 
 
 class _References:
-    """Blocks of near rows, each filled up to a multiple of ``GROUP`` with rows that are none.
+    """The references, in blocks of near rows. Blocks are padded to a multiple of ``GROUP`` rows.
 
-    ``wide`` has a row ``[r, |r|^2]``, centred and scaled so that all lie within a ball of radius 1.
+    A row of ``wide`` is ``[r, |r|^2]`` for a reference r, centred and scaled so that all references
+    are within a ball of radius 1.
     """
 
     def __init__(self, rows: Tensor) -> None:
@@ -98,7 +109,7 @@ class _References:
         at = torch.arange(len(order), device=rows.device)
         place = torch.empty_like(order)
         place[order] = at // size * self.size + at % size
-        # Where no row is: number -1, and farther than any bound.
+        # Padding rows have the number -1 and an infinite distance.
         self.numbers = torch.full((len(self.low) * self.size,), -1, device=rows.device)
         self.numbers[place] = at
         shape = len(self.numbers), rows.shape[1] + 1
@@ -108,15 +119,21 @@ class _References:
         self.wide[place] = scaled.float()
 
     def distances(self, low: Tensor, high: Tensor) -> Tensor:
-        """Of all blocks from some boxes: no pair of rows is nearer."""
+        """Lower bounds on the squared distances between rows in given boxes and in each block.
+
+        The boxes have the corners ``low`` and ``high``.
+        """
         gap = torch.maximum(self.low - high[:, None], low[:, None] - self.high)
         return torch.clamp(gap, min=0).square().sum(2) * self.scale**2
 
     def around(self, middle: Tensor, chosen: Tensor, half: bool) -> tuple[Tensor, Tensor]:
-        """Some blocks' rows as ``[r, |r|^2, 1]`` for r from a point, and their numbers."""
+        """The rows ``[r, |r|^2, 1]`` of the chosen blocks, with r relative to ``middle``.
+
+        Returns the rows and their numbers.
+        """
         wide = self.wide.view(len(self.low), self.size, -1)[chosen].view(-1, self.wide.shape[1])
         r = wide.shape[1] - 1
-        columns = math.ceil((r + 2) / 8) * 8  # tensor cores want eights
+        columns = math.ceil((r + 2) / 8) * 8  # tensor cores need a multiple of 8
         moved = torch.zeros((len(wide), columns), dtype=wide.dtype, device=wide.device)
         moved[:, :r] = wide[:, :r] - middle
         norms = moved[:, :r].square().sum(1)
@@ -127,9 +144,12 @@ class _References:
 
 
 class _Search:
-    """Rough distances are products ``[-2q, 1, |q|^2 - b] [r, |r|^2, 1]``: negative within b.
+    """Search for the k nearest references.
 
-    Both from the middle of the queries, so that little is lost where products are rough.
+    An approximate distance is the product ``[-2q, 1, |q|^2 - b] [r, |r|^2, 1]`` for a query q and a
+    reference r. The product is the squared distance minus the bound b of the query, so it is
+    negative within the bound. Queries and references are taken relative to the middle of the
+    queries, which keeps the rounding errors of the products small.
     """
 
     def __init__(self, references: Tensor, k: int) -> None:
@@ -160,7 +180,10 @@ class _Search:
         skipped: Tensor | None,
         known: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
-        """Of some blocks of queries, of a given size but for the last."""
+        """The neighbours of some blocks of queries.
+
+        The blocks have ``size`` queries. The last block may have fewer.
+        """
         references = self._references
         centred = (queries - references.center) * references.scale
         norms = centred.square().sum(1)
@@ -171,7 +194,8 @@ class _Search:
             bound = torch.minimum(bound, self._known_bound(queries, known))
         middle = centred.mean(0)
         half, blur = self._half_is_enough(centred - middle, bound)
-        # From a middle far away all distances lose digits.
+        # Distances are computed relative to the middle of the queries, which may be far from a
+        # single query. The largest rounding error of all queries is therefore allowed for.
         slack = slack.max() + blur if half else slack.max().expand_as(slack)
         bound = bound + slack
         near = references.distances(low, high) <= _largest(bound, size)[:, None] * (1 + 1e-6)
@@ -185,15 +209,15 @@ class _Search:
         return self._ranked(queries, query, row)
 
     def _rounding(self) -> float:
-        """A distance in float32 differs by less than this share of the sizes' squared sum.
+        """The error of a squared distance in float32, relative to ``(|q| + |r|)^2``.
 
-        Twelve digits count as a tie.
+        It includes the difference of two distances that are equal to twelve digits.
         """
         r = int(self._references.rows.shape[1])
         return 4 * (r + 4) * FLOAT + 2.0**-35
 
     def _half_is_enough(self, moved: Tensor, bound: Tensor) -> tuple[bool, Tensor]:
-        """Whether half precision blurs little, and by how much distances near the bounds."""
+        """Whether float16 is precise enough, and the error of distances near the bounds."""
         length = moved.square().sum(1).sqrt()
         blur = 4 * HALF * (2 * length + bound.sqrt()).square()
         if moved.device.type not in HALF_ON:
@@ -205,12 +229,12 @@ class _Search:
     def _first_bound(
         self, centred: Tensor, size: int, skipped: Tensor | None, low: Tensor, high: Tensor
     ) -> Tensor:
-        """The k-th distance among the references of the nearest blocks, for each block of queries.
+        """The k-th distance of every query among the references of the nearest blocks.
 
-        Of the blocks around the same place: as many as have k rows and one more.
+        The number of blocks is such that they have at least k references.
         """
         references = self._references
-        k = self._k + (skipped is not None)  # a query's own may be among them
+        k = self._k + (skipped is not None)  # the query itself may be among the references
         n_blocks = max(FIRST_BLOCKS, math.ceil(2 * k / references.size) + 1)
         if len(references.low) <= n_blocks and len(references.rows) < k:
             return torch.full_like(centred[:, 0], math.inf)
@@ -232,7 +256,11 @@ class _Search:
     def _within(
         self, centred: Tensor, middle: Tensor, bound: Tensor, chosen: Tensor, half: bool
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """(query, row, rough distance less bound) of all references within the bounds."""
+        """The references within the bounds.
+
+        Returns three tensors with one entry per pair: the query, the reference, and the approximate
+        distance minus the bound.
+        """
         moved = centred - middle
         ends = torch.stack([torch.ones_like(bound), moved.square().sum(1) - bound], 1)
         wide = torch.cat([-2 * moved, ends], 1).float()
@@ -254,14 +282,14 @@ class _Search:
     def _nearly_near(
         self, query: Tensor, row: Tensor, rough: Tensor, slack: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Those that may be among the k nearest, as their rough distances say."""
+        """The pairs that may be among the k nearest, by their approximate distances."""
         query, row, rough = _sorted_by(query, row, rough)
         kth = rough[_starts(query, len(slack)) + self._k - 1] + 2 * slack
         kept = rough <= kth[query]
         return query[kept], row[kept]
 
     def _ranked(self, queries: Tensor, query: Tensor, row: Tensor) -> tuple[Tensor, Tensor]:
-        """The k nearest: by twelve digits of exact distances, then by number."""
+        """The k nearest references, by exact distances rounded to twelve digits, then by number."""
         by_number = row.argsort(stable=True)
         query, row = query[by_number], row[by_number]
         exact = _pair_distances(queries, query, self._references.rows, row)
@@ -279,7 +307,10 @@ def _tile(device: torch.device) -> int:
 
 @contextmanager
 def full_products(device: torch.device) -> Iterator[None]:
-    """The same bits whatever precision, or threads of the CPU, the process has chosen."""
+    """A context with full precision, and with one thread on the CPU.
+
+    Results then do not depend on the precision and the number of threads that the process uses.
+    """
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("highest")
     alone = one_torch_thread if device.type == "cpu" else nullcontext()
@@ -293,32 +324,32 @@ def full_products(device: torch.device) -> Iterator[None]:
 def _sorted_by(
     query: Tensor, row: Tensor, distance: Tensor, rounded: Tensor | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """By query, then by distance; those that are equal stay in their order."""
+    """Sort pairs by query, then by distance (``rounded`` if given). The sort is stable."""
     order = (distance if rounded is None else rounded).argsort(stable=True)
     order = order[query[order].argsort(stable=True)]
     return query[order], row[order], distance[order]
 
 
 def _corners(rows: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """Of the boxes around runs of rows."""
+    """The corners of the bounding boxes of consecutive blocks of ``size`` rows."""
     low = -_largest(-rows, size)
     return low, _largest(rows, size)
 
 
 def _largest(values: Tensor, size: int) -> Tensor:
-    """The largest of every run of so many, of which the last may be shorter."""
+    """The maximum of each block of ``size`` values. The last block may be shorter."""
     whole = len(values) // size * size
     runs = values[:whole].view(-1, size, *values.shape[1:]).amax(1)
     return torch.cat([runs, values[whole:].amax(0, keepdim=True)]) if len(values) > whole else runs
 
 
 def _starts(query: Tensor, n: int) -> Tensor:
-    """Where each query's part of a sorted list begins."""
+    """The first place of each query in a list sorted by query."""
     return torch.searchsorted(query, torch.arange(n, device=query.device))
 
 
 def _axes(centred: Tensor) -> Tensor:
-    """The directions in which the rows lie farthest apart; columns as they are where too many."""
+    """The first principal directions, or the first columns if there are too many columns."""
     r = centred.shape[1]
     if r > MOST_TURNED:
         return torch.eye(r, DIRECTIONS, dtype=centred.dtype, device=centred.device)
@@ -330,7 +361,7 @@ def _axes(centred: Tensor) -> Tensor:
 
 
 def _squared(queries: Tensor, references: Tensor, rows: Tensor) -> Tensor:
-    """``|q_i - r_rows[i, j]|^2`` in float64, from differences."""
+    """``|q_i - r_rows[i, j]|^2`` in float64, computed from differences."""
     n, k = rows.shape
     query = torch.arange(n, device=rows.device).repeat_interleave(k)
     return _pair_distances(queries, query, references, rows.reshape(-1)).view(n, k)
@@ -346,7 +377,7 @@ def _pair_distances(queries: Tensor, query: Tensor, references: Tensor, row: Ten
 
 
 def to_twelve_digits(values: Tensor) -> Tensor:
-    """As ``_rounding.to_twelve_digits``; for numbers that are not negative."""
+    """As ``_rounding.to_twelve_digits``, for nonnegative numbers."""
     bits = values.view(torch.int64)
     bits = bits + (2 ** (DROPPED - 1) - 1) + ((bits >> DROPPED) & 1)
     rounded: Tensor = (bits & ~(2**DROPPED - 1)).view(torch.float64)

@@ -1,4 +1,7 @@
-"""One thread of PyTorch on the CPU: how many share a sum changes its last bits."""
+"""A context with one thread of PyTorch on the CPU.
+
+The last bits of a sum depend on the number of threads that compute it.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,13 @@ import torch
 
 
 class OneThread:
-    """A number of threads belongs to a thread, and new threads start with the last that was set.
+    """A reentrant context that sets the number of threads of PyTorch to 1.
 
-    So it is each thread's own depth that says when to restore, and the first of all threads that
-    knows what the process had chosen.
+    In PyTorch every Python thread has its own number of threads, and a new Python thread starts
+    with the number that was set last. Each Python thread therefore counts its own depth, and
+    restores the number when it leaves its outermost context. The number to restore is read by the
+    first thread that enters, because it is the only one that still has the number chosen by the
+    process.
     """
 
     def __init__(self) -> None:
@@ -25,7 +31,7 @@ class OneThread:
         if depth > 1:
             return
         with self._lock:
-            found = torch.get_num_threads()  # asked, a new thread has its number for good
+            found = torch.get_num_threads()  # this call also fixes the number of a new thread
             if not self._inside:
                 self._before = found
             self._inside += 1

@@ -3,202 +3,106 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from functools import cached_property, partial
+from collections.abc import Iterator
+from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, Self
 
-import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
+from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils import ClassifierTags, check_random_state
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from .._blocks import only_columns
 from .._threads import one_blas_thread
 from .._typing import Data, Float, Index
-from ..boosting import LearningOptions
-from ..boosting.path import Path
-from ..checkpoints import checkpoints_in, digest_of_table
-from ..engines import Engine, engine_at_hand, get_engine, is_torch
-from ..imputation import Imputation
-from ..metric import SparseMetric
-from ..selection.choosing import (
-    Candidate,
-    candidates,
-    chosen,
-    default_rules,
-    variants,
-    with_share,
-)
-from ..selection.crossfit import CrossFit, Variant, cross_fit
-from ..selection.readouts import Rule
+from ..engines import Engine, engine_at_hand, get_engine
+from ..errors import ModelFileError
+from ..inputs import check_classes, check_table, check_training, check_weights, column_names
+from ..inspection import explain_model
+from ..model import Model, SparseMetric
+from ..model.readouts import Readout
 from ..sources import InMemory, Source
-from ._options import learning_options
-from ._progress import ProgressLine
-from ._rows import Table, pooled, row_limits
-from ._validation import (
-    EngineName,
-    check_classes,
-    check_scales,
-    check_seed,
-    check_table,
-    check_training,
-    check_weights,
-    column_names,
-    refuse_far_rows,
-    refuse_overflow,
-)
+from ..storage import Saved
+from ..training.fitting import Choices, fit_model
+from ..training.limits import check_scales
+from ..training.options import LearningOptions, learning_options
+from ..training.pool import Pool, RowLimits, pooled
+from ..training.run import Run
+from ._embedding import EmbeddingMixin
+from ._parameters import EngineName, declared, parameter, positive_integer, share
+from ._saving import SavingMixin, estimator_of, restore_features
 from ._warnings import warn_about_fit
-from ._workers import threads, workers
-
-if TYPE_CHECKING:
-    from ..inspection import ModelExplanation
 
 
-class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Sparse non-linear distance metric learning by boosting (Ma & Zheng's sDist).
-
-    Learns a sparse, low-rank, positive semi-definite metric on the columns and on products of
-    columns, which are grown as they prove useful, so that rows are close to their nearest
-    neighbours of the same class and far from those of the other classes. As a transformer it embeds
-    rows so that Euclidean distances are distances under the metric.
-
-    Parameters
-    ----------
-    max_iter : int, default=75
-        Attempted boosting steps. A fit ends earlier once 30 attempts in a row were rejected.
-    n_neighbors : int, default=20
-        Neighbours of each class that define a row's margin while learning.
-    n_nonzero : int or float, default=16
-        The most terms a step may combine (the paper's kappa), or their share of the candidates a
-        step sees (its rho, a float in (0, 1]). With ``oob_gate`` a step keeps as many of them
-        as the rows out of the bag support.
-    learning_rate : float, default=0.1
-        Shrinkage of every step (nu).
-    subsample : float, default=0.5
-        Share of the rows a step learns from (eta), drawn without replacement.
-    max_features : "auto", None, "sqrt", int or float, default="auto"
-        How many candidate terms a step sees, drawn at random; None for all of them. "auto" sees
-        all, but makes no more products once there are 4096 candidates, or twice as many as columns
-        where that is more.
-    max_degree : int, default=2
-        The highest degree of a product of columns, 1000 at most; 1 learns a linear metric.
-    refresh_every : int or None, default=10
-        Accepted steps between two searches for neighbours under the learned metric; None keeps
-        the first neighbours.
-    complexity_penalty : float, default=0
-        The paper's lambda_C, on the summed loss: stops where loss + penalty * complexity is
-        smallest. 0 keeps every accepted step.
-    oob_gate : float or None, default=2
-        A step must gain on the rows out of its bag by this many standard errors. None accepts
-        every step that gains on its bag, as the paper does. Has no effect with ``subsample=1``.
-    screen_pairs : "auto" or int, default="auto"
-        How many products of two columns (or squares) whose mean differs between the classes
-        become candidates before the first step. "auto" keeps those that stand out from the
-        noise, as many at most as there are columns, and on a table where all pairs would take too
-        long (rows * columns^2 > 1.6e11) looks among the columns that differ most only, with a
-        warning. 0 is off, as is ``max_degree=1``.
-    prune : "auto", int or None, default="auto"
-        Which variables stay at the end: "auto" drops those that do not recur, in all or in most of
-        the ``n_averaged`` fits, as long as rows out of fold are classified as well (with
-        ``n_averaged=1``: those that only one accepted step used); an int keeps that many with
-        the largest importance, None keeps all.
-    init : "zero", "identity", SparseMetric or array of shape (n_features, n_features), \
-            default="zero"
-        The metric to start from. A matrix refers to the standardised columns.
-    standardize : bool, default=True
-        Centre and scale the columns inside; the constants are kept in the metric.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes in the loss.
-    missing : {"error", "impute"}, default="error"
-        "impute" fills missing values with the column's median. Where the share of missing values
-        differs between the classes, the fact that a value was missing can enter as a column of
-        its own, named ``missing(...)``. Both are kept in the metric.
-    clip : float or None, default=3
-        Standardised columns end at this many deviations, so that a few values far out do not own a
-        column and its products; None is off, as is ``standardize=False``.
-    n_averaged : int, default=5
-        Fits that are averaged into the metric, each without one fold of the rows. They also tell
-        how stable a term is, and every row is classified once by a metric that has not seen it,
-        on which the choices here and in :class:`SDistClassifier` rest. 1 learns once, from all
-        rows.
-    start_share : "auto" or float, default="auto"
-        Share of the plain distance on all standardised columns in the metric: where every column
-        matters a little, a sparse metric alone does harm. "auto" chooses from 0, 0.5, 0.8 and 1 on
-        rows out of fold (0 where ``n_averaged=1`` or ``prune`` is a number).
-    multiclass : {"common", "coded"}, default="common"
-        What a row is to be far from where there are more than two classes: its nearest
-        neighbours among the rows of all other classes together ("common"), or as many of each other
-        class, all with equal weight ("coded", the paper's coded loss). Either way one metric is
-        learned: a metric for each pair of classes is not offered, because one distance is what
-        can be read.
-    max_rows : "auto", int or None, default="auto"
-        The most rows that each of the averaged fits learns from, a sample of its own. "auto" is
-        10,000, or fewer if the sample would have more than 100 million numbers, or more if there
-        are so many classes that each would have fewer than 50 rows. Column constants, medians for
-        missing values and the screening of pairs use all rows. The classes are sampled in
-        proportion, but a rare class keeps its rows, with weights that put the proportions right.
-        None learns from every row.
-    max_references : "auto", int or None, default="auto"
-        The most training rows among which predictions, and the choices out of fold, search for
-        neighbours. "auto" is 50,000, or fewer if they would have more than 200 million numbers.
-        None searches among all rows.
-    engine : {"auto", "native", "numpy", "torch", "torch:cpu", "torch:cuda", "torch:cuda:1", ...}, \
-            default="auto"
-        What computes: "auto" takes the C++ kernels if they were built. "torch" needs PyTorch
-        (``pip install "metricboost[gpu]"``) and takes a GPU, in float32, if there is one; a
-        device can be named after a colon.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the bags and panels.
-    n_jobs : int or None, default=None
-        Processes for the averaged fits and the choices that follow; for tables of more than 16
-        million numbers, and for one fit, threads inside a fit. -1 means all cores. None means one
-        process, and as many threads as BLAS may have (all cores, unless a limit of threadpoolctl
-        or a worker of joblib says otherwise) where there is enough to share. The model does not
-        depend on it.
-    verbose : int, default=0
-        1 shows a progress line.
-    checkpoint : str, path or None, default=None
-        A directory, made where it is missing, for what was learned: written every few seconds, a
-        file for every fit, named after its data and parameters. A fit that was killed goes on from
-        there, and ends with the model that it would have had, bit for bit on the same engine and
-        machine. Ctrl-C then stops after the current step. The files stay until you delete them.
-        It needs a ``random_state``.
+@dataclass(frozen=True)
+class Given:
+    """The checked arguments of ``fit``.
 
     Attributes
     ----------
+    source : Source
+        The rows whose weight is not 0.
+    classes : ndarray
+    y : ndarray or None
+        The labels of all rows; None if they are not in memory.
+    """
+
+    source: Source
+    classes: npt.NDArray[Any]
+    y: npt.NDArray[Any] | None
+
+
+@declared
+class SDist(SavingMixin, EmbeddingMixin, BaseEstimator):  # type: ignore[misc]
+    """Sparse non-linear distance metric learning by boosting (Ma & Zheng's sDist).
+
+    ``SDist`` learns a sparse, low-rank, positive semi-definite metric on the columns and on
+    products of columns. Under the metric, rows are close to their nearest neighbours of the same
+    class and far from their nearest neighbours of the other classes. A product of columns becomes
+    a candidate after a step has selected its factors, or if the screening of pairs has found it.
+    ``transform`` embeds rows, so that Euclidean distances between embedded rows are distances
+    under the metric.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    model_ : metricboost.model.Model
+        The fitted model, from which all other attributes are read.
     metric_ : SparseMetric
         The learned metric.
     classes_ : ndarray of shape (n_classes,)
         The class labels.
     class_count_ : ndarray of shape (n_classes,)
-        How many training rows each class has.
+        The number of training rows of each class.
     feature_importances_ : ndarray of shape (n_features,)
-        Share of every column in the metric; sums to 1, zero for what is unused.
+        The share of each column in the metric. The shares sum to 1. A column that the metric does
+        not use has the share 0.
     stability_ : ndarray of shape (n_features,)
-        Share of the fits that used every column; terms have theirs in ``metric_.terms``.
+        The share of the fits that used each column. The stability of terms is in
+        ``metric_.terms``.
     start_share_ : float
-        Share of the plain distance in ``metric_``.
+        The share of the plain distance in ``metric_``.
     path_ : structured ndarray
-        One row per accepted step:
-        ``fit, attempt, weight, loss, complexity, rank, terms, refreshed``.
+        One row per accepted step, with the fields ``fit``, ``attempt``, ``weight``, ``loss``,
+        ``complexity``, ``rank``, ``terms`` and ``refreshed``.
     best_iter_ : int
-        Accepted steps in ``metric_``, over all fits.
+        The number of accepted steps in ``metric_``, summed over the fits.
     n_iter_ : int
-        Attempts made, over all fits.
+        The number of attempted steps, summed over the fits.
     n_features_in_ : int
-        Number of columns seen in ``fit``.
+        The number of columns of X in ``fit``.
     feature_names_in_ : ndarray of str
-        Names of the columns, where X had names.
+        The names of the columns. The attribute exists only if X had column names.
 
     Notes
     -----
-    ``warm_start`` is not offered: bags and panels are drawn from the attempt's number, so a longer
-    fit simply repeats and continues a shorter one, and ``init=model.metric_`` continues from a
-    metric on other data.
+    There is no parameter ``warm_start``. The bag and the panel of an attempt depend only on the
+    seed and the number of the attempt, so a fit with a larger ``max_iter`` repeats the shorter fit
+    and continues it. Use ``init=model.metric_`` to continue from a metric on other data.
 
     References
     ----------
@@ -216,106 +120,317 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     400
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "n_nonzero": [
-            Interval(Integral, 1, None, closed="left"),
-            Interval(Real, 0, 1, closed="right"),
-        ],
-        "learning_rate": [Interval(Real, 0, 1, closed="right")],
-        "subsample": [Interval(Real, 0, 1, closed="right")],
-        "max_features": [
-            None,
-            StrOptions({"auto", "sqrt"}),
-            Interval(Integral, 1, None, closed="left"),
-            Interval(Real, 0, 1, closed="right"),
-        ],
-        # Products of so many columns would say nothing, and take memory with every candidate.
-        "max_degree": [Interval(Integral, 1, 1000, closed="both")],
-        "refresh_every": [None, Interval(Integral, 1, None, closed="left")],
-        "complexity_penalty": [Interval(Real, 0, None, closed="left")],
-        "oob_gate": [None, Interval(Real, None, None, closed="neither")],
-        "screen_pairs": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
-        "prune": [None, StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "init": [StrOptions({"zero", "identity"}), "array-like", Hidden(SparseMetric)],
-        "standardize": ["boolean"],
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-        "multiclass": [StrOptions({"common", "coded"})],
-        "missing": [StrOptions({"error", "impute"})],
-        "clip": [None, Interval(Real, 0, None, closed="neither")],
-        "n_averaged": [Interval(Integral, 1, None, closed="left")],
-        "start_share": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],
-        "max_rows": [None, StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "max_references": [None, StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "engine": [EngineName()],
-        "random_state": ["random_state"],
-        "n_jobs": [
-            None,
-            Interval(Integral, 1, None, closed="left"),
-            Interval(Integral, None, -1, closed="right"),
-        ],
-        "verbose": ["verbose"],
-        "checkpoint": [None, str, os.PathLike],
-    }
-
-    def __init__(
-        self,
-        max_iter: int = 75,
-        n_neighbors: int = 20,
-        n_nonzero: int | float = 16,
-        learning_rate: float = 0.1,
-        subsample: float = 0.5,
-        max_features: int | float | str | None = "auto",
-        max_degree: int = 2,
-        refresh_every: int | None = 10,
-        complexity_penalty: float = 0.0,
-        oob_gate: float | None = 2.0,
-        screen_pairs: int | str = "auto",
-        prune: int | str | None = "auto",
-        init: Any = "zero",
-        standardize: bool = True,
-        class_weight: Any = None,
-        multiclass: str = "common",
-        missing: str = "error",
-        clip: float | None = 3.0,
-        n_averaged: int = 5,
-        start_share: float | str = "auto",
-        max_rows: int | str | None = "auto",
-        max_references: int | str | None = "auto",
-        engine: str = "auto",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        checkpoint: str | os.PathLike[str] | None = None,
-    ) -> None:
-        self.max_iter = max_iter
-        self.n_neighbors = n_neighbors
-        self.n_nonzero = n_nonzero
-        self.learning_rate = learning_rate
-        self.subsample = subsample
-        self.max_features = max_features
-        self.max_degree = max_degree
-        self.refresh_every = refresh_every
-        self.complexity_penalty = complexity_penalty
-        self.oob_gate = oob_gate
-        self.screen_pairs = screen_pairs
-        self.prune = prune
-        self.init = init
-        self.standardize = standardize
-        self.class_weight = class_weight
-        self.multiclass = multiclass
-        self.missing = missing
-        self.clip = clip
-        self.n_averaged = n_averaged
-        self.start_share = start_share
-        self.max_rows = max_rows
-        self.max_references = max_references
-        self.engine = engine
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.checkpoint = checkpoint
+    max_iter: int = parameter(
+        75,
+        "int",
+        [positive_integer()],
+        """
+        The number of boosting steps that each fit attempts. A fit ends earlier if 30 attempts in a
+        row are rejected.
+        """,
+        of_a_fit=True,
+    )
+    n_neighbors: int = parameter(
+        20,
+        "int",
+        [positive_integer()],
+        """
+        The number of neighbours that define the margin of a row during learning: this number of
+        nearest rows of its own class, and this number of nearest rows of the other classes (see
+        ``multiclass``).
+        """,
+        of_a_fit=True,
+    )
+    n_nonzero: int | float = parameter(
+        16,
+        "int or float",
+        [positive_integer(), share()],
+        """
+        The largest number of terms that a step combines. An int is the number itself (the paper's
+        kappa). A float in (0, 1] is a share of the candidates in the panel of the step (the
+        paper's rho). With ``oob_gate``, a step keeps only as many of these terms as the rows
+        outside its bag support.
+        """,
+        of_a_fit=True,
+    )
+    learning_rate: float = parameter(
+        0.1,
+        "float",
+        [share()],
+        """
+        The factor by which the weight of every step is multiplied (the paper's nu).
+        """,
+        of_a_fit=True,
+    )
+    subsample: float = parameter(
+        0.5,
+        "float",
+        [share()],
+        """
+        The share of the rows in the bag of a step, from which the step learns (the paper's eta).
+        The rows are drawn without replacement.
+        """,
+        of_a_fit=True,
+    )
+    max_features: int | float | str | None = parameter(
+        "auto",
+        '"auto", None, "sqrt", int or float',
+        [None, StrOptions({"auto", "sqrt"}), positive_integer(), share()],
+        """
+        The size of the panel: the candidate terms that are drawn at random for each step. An int
+        is the number of candidates, a float in (0, 1] is their share, and "sqrt" is the square
+        root of their number. None uses all candidates in every step. "auto" also uses all
+        candidates, but stops adding products once there are 4096 candidates, or twice as many
+        candidates as columns if this number is larger.
+        """,
+        of_a_fit=True,
+    )
+    max_degree: int = parameter(
+        2,
+        "int",
+        [Interval(Integral, 1, 1000, closed="both")],
+        """
+        The highest degree of a product of columns, from 1 to 1000. With 1 the metric is linear in
+        the columns.
+        """,
+        of_a_fit=True,
+    )
+    refresh_every: int | None = parameter(
+        10,
+        "int or None",
+        [None, positive_integer()],
+        """
+        The number of accepted steps after which the neighbours are searched for again, under the
+        metric learned so far. None keeps the neighbours under the start metric.
+        """,
+        of_a_fit=True,
+    )
+    complexity_penalty: float = parameter(
+        0.0,
+        "float",
+        [Interval(Real, 0, None, closed="left")],
+        """
+        The paper's lambda_C. Each fit is cut at the accepted step with the smallest value of
+        ``loss + complexity_penalty * complexity``, where ``loss`` is summed over the rows. If the
+        neighbours were searched for again, only the steps just after such a search are compared,
+        because the loss jumps there. With 0 every accepted step is kept.
+        """,
+    )
+    oob_gate: float | None = parameter(
+        2.0,
+        "float or None",
+        [None, Interval(Real, None, None, closed="neither")],
+        """
+        A step is accepted only if its gain on the rows outside its bag is larger than this number
+        of standard errors. None accepts every step that has a gain on its bag, as in the paper.
+        The parameter has no effect with ``subsample=1``, because no row is outside the bag.
+        """,
+        of_a_fit=True,
+    )
+    screen_pairs: int | str = parameter(
+        "auto",
+        '"auto" or int',
+        [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
+        """
+        The largest number of pairs (products of two columns, and squares) that the screening adds
+        to the candidates before the first step. A pair is added only if the difference of its
+        means between the classes is larger than is to be expected from noise. An int screens all
+        pairs and adds at most this number; 0 turns the screening off. "auto" adds at most as many
+        pairs as there are columns. If ``rows * columns^2`` is larger than 1.6e11, "auto" screens
+        only pairs of the columns that differ most between the classes, and ``fit`` warns. There is
+        no screening with ``max_degree=1``.
+        """,
+        of_a_fit=True,
+    )
+    prune: int | str | None = parameter(
+        "auto",
+        '"auto", int or None',
+        [None, StrOptions({"auto"}), positive_integer()],
+        """
+        Which variables stay in the metric. None keeps all variables. An int keeps this number of
+        variables with the largest importance. "auto" prunes each of the ``n_averaged`` fits to as
+        many variables as occur in all fits, in at least half of the fits, or in any fit. The
+        smallest metric whose predictions for rows out of fold are not clearly worse is chosen.
+        With ``n_averaged=1``, "auto" drops the variables that only one accepted step used, unless
+        the leave-one-out error on the training rows becomes clearly larger.
+        """,
+    )
+    init: Any = parameter(
+        "zero",
+        '"zero", "identity", SparseMetric or array of shape (n_features, n_features)',
+        [StrOptions({"zero", "identity"}), "array-like", Hidden(SparseMetric)],
+        """
+        The metric from which boosting starts. "zero" is the zero metric; the first neighbours are
+        then those under the Euclidean distance between the scaled columns. "identity" is this
+        Euclidean distance. A matrix is a positive semi-definite metric over the scaled columns. A
+        ``SparseMetric``, such as ``metric_`` of another model, brings its own constants for the
+        columns that it uses, and its own ``clip``.
+        """,
+        of_a_fit=True,
+    )
+    standardize: bool = parameter(
+        True,
+        "bool",
+        ["boolean"],
+        """
+        Whether the columns are centred and scaled to a standard deviation of 1. The metric keeps
+        the constants, so tables for prediction are not scaled by the user. False uses the columns
+        as they are.
+        """,
+        of_a_fit=True,
+    )
+    class_weight: Any = parameter(
+        None,
+        'dict, "balanced" or None',
+        [dict, StrOptions({"balanced"}), None],
+        """
+        Factors for the weights of the rows of each class. A dict has a factor for each class.
+        "balanced" uses factors that are inversely proportional to the number of rows of the class.
+        With None every class has the factor 1.
+        """,
+    )
+    missing: str = parameter(
+        "error",
+        '{"error", "impute"}',
+        [StrOptions({"error", "impute"})],
+        """
+        How missing values are treated. "error" raises an error. "impute" replaces a missing value
+        by the median of its column. If the share of missing values of a column differs
+        significantly between the classes, an indicator column named ``missing(...)``, which is 1
+        where a value was missing, is added. The metric keeps the medians and the indicators.
+        """,
+    )
+    clip: float | None = parameter(
+        3.0,
+        "float or None",
+        [None, Interval(Real, 0, None, closed="neither")],
+        """
+        Scaled values beyond this number of standard deviations are set to this number, so that a
+        few outliers do not dominate a column and its products. None does not clip. Values are not
+        clipped with ``standardize=False`` either.
+        """,
+        of_a_fit=True,
+    )
+    n_averaged: int = parameter(
+        5,
+        "int",
+        [positive_integer()],
+        """
+        The number of fits whose metrics are averaged. Each fit leaves out one fold of the rows.
+        Every row can therefore be classified once by a metric that was learned without the row;
+        parameters that are "auto" are chosen by these predictions out of fold. The fits also
+        measure the stability of each term. A class with fewer rows than ``n_averaged`` limits the
+        number of fits. With 1 a single fit learns from all rows.
+        """,
+    )
+    start_share: float | str = parameter(
+        "auto",
+        '"auto" or float',
+        [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],
+        """
+        The share of the plain distance in the metric. The plain distance gives the same weight to
+        all scaled columns. If every column matters a little, a sparse metric alone predicts worse.
+        "auto" chooses 0, 0.5, 0.8 or 1 by predictions out of fold; with ``n_averaged=1``, or if
+        ``prune`` is an int, "auto" is 0.
+        """,
+    )
+    multiclass: str = parameter(
+        "common",
+        '{"common", "coded"}',
+        [StrOptions({"common", "coded"})],
+        """
+        With more than two classes, the neighbours from which a row should be far. With "common"
+        they are the ``n_neighbors`` nearest rows of all other classes together. With "coded" (the
+        paper's coded loss) they are the ``n_neighbors`` nearest rows of each other class, and all
+        classes have the same weight. Both learn one metric. Separate metrics for pairs of classes
+        are not offered, because a single distance can be interpreted more easily.
+        """,
+        of_a_fit=True,
+    )
+    max_rows: int | str | None = parameter(
+        "auto",
+        '"auto", int or None',
+        [None, StrOptions({"auto"}), positive_integer()],
+        """
+        The largest number of rows that a fit learns from. If a fold keeps more rows, its fit
+        learns from a sample of them. None learns from every row. "auto" is 10,000 rows, with three
+        exceptions: fewer rows if the sample would have more than 100 million numbers; more rows if
+        some class would otherwise have fewer than 50 rows in the sample; and with the engine
+        "torch" on a GPU as many rows as the free memory of the GPU holds, if this number is larger.
+        Column constants, the medians for missing values and the screening of pairs still use all
+        rows. The sample contains at least 50 rows of every class, or all rows of a smaller class.
+        Weights restore the proportions of the classes.
+        """,
+    )
+    max_references: int | str | None = parameter(
+        "auto",
+        '"auto", int or None',
+        [None, StrOptions({"auto"}), positive_integer()],
+        """
+        The largest number of training rows among which predictions, including predictions out of
+        fold, search for neighbours. None searches among all rows. "auto" is 50,000 rows, with two
+        exceptions: fewer rows if these rows would have more than 200 million numbers, and more
+        rows if some class would otherwise have fewer than 50 rows.
+        """,
+    )
+    engine: str = parameter(
+        "auto",
+        '{"auto", "native", "numpy", "torch", "torch:cpu", "torch:cuda", "torch:cuda:1", ...}',
+        [EngineName()],
+        """
+        The implementation of the computations. "native" is the C++ kernels and "numpy" is NumPy.
+        "auto" uses the C++ kernels if they were built, and NumPy otherwise. "torch" needs PyTorch
+        (``pip install "metricboost[gpu]"``) and computes on a GPU, in float32, if one is
+        available. A colon and a name, as in "torch:cuda:1", select a device.
+        """,
+        of_the_machine=True,
+    )
+    random_state: Any = parameter(
+        None,
+        "int, RandomState instance or None",
+        ["random_state"],
+        """
+        The seed of the folds, bags, panels and samples of rows. With None every fit has another
+        seed.
+        """,
+    )
+    n_jobs: int | None = parameter(
+        None,
+        "int or None",
+        [None, positive_integer(), Interval(Integral, None, -1, closed="right")],
+        """
+        The number of processes among which the averaged fits, and the choices after the fits, are
+        divided. A table of more than 16 million numbers, a single fit and the engine "torch" use
+        one process with this number of threads. -1 is the number of cores. None uses one process,
+        with as many threads as BLAS may use: all cores, unless threadpoolctl or a joblib worker
+        sets a limit. The model does not depend on ``n_jobs``.
+        """,
+        of_the_machine=True,
+    )
+    verbose: int = parameter(
+        0,
+        "int",
+        ["verbose"],
+        """
+        1 shows a line with the progress of the fit, and 0 shows nothing.
+        """,
+        of_the_machine=True,
+    )
+    checkpoint: str | os.PathLike[str] | None = parameter(
+        None,
+        "str, path or None",
+        [None, str, os.PathLike],
+        """
+        A directory in which the fits store their progress; None stores nothing. The directory is
+        created if it does not exist. Each fit writes its steps to a file every few seconds; the
+        name of the file depends on the data and the parameters. If a fit was interrupted, calling
+        ``fit`` again with the same data and parameters continues from the file. The resulting
+        model is the same as without the interruption, bit for bit on the same engine and machine.
+        With a checkpoint, Ctrl-C stops the fit after the current step. The files are not deleted
+        automatically. ``checkpoint`` needs a ``random_state``.
+        """,
+        of_the_machine=True,
+    )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -325,199 +440,120 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.allow_nan = self.missing == "impute"
         return tags
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    @one_blas_thread()  # results then do not depend on the machine's number of cores
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @one_blas_thread()  # so that results do not depend on the number of cores
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SDist:
         """Learn the metric.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            float32 and float64, any layout and files in memory (``np.load(mmap_mode="r")``) are
-            taken as they are; a sparse matrix is made dense piece by piece.
+            Arrays of float32 and float64 in any memory layout, and memory-mapped files
+            (``np.load(mmap_mode="r")``), are used without a copy. A sparse matrix is converted to
+            dense rows in small blocks.
         y : array-like of shape (n_samples,)
             Labels of two or more classes, of any type.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows in the loss; rows with weight 0 are left out.
+            Weights of the rows in the loss. Rows with the weight 0 are left out. By default every
+            row has the weight 1.
 
         Returns
         -------
         self
         """
         check_seed(self.checkpoint, self.random_state)
-        table = self._prepared(X, y, sample_weight)
-        options = self._options(table)
-        crossfit = self._cross_fit(table, options)
-        names = column_names(self, crossfit.X.shape[1])
-        refuse_far_rows(crossfit, options.max_degree, names)
-        variant, gain = self._chosen(crossfit)
-        warn_about_fit(self, crossfit, options, table.imputation, gain)
-        (own,) = with_own_rows([crossfit], [variant], table.pool.references)
-        self._training_rows = reference_rows(table)
-        self._set_fitted(crossfit, own, variant, table.imputation)
+        given = self._given(X, y, sample_weight)
+        pool = self._pool(given)
+        options = self._options(pool)
+        choices = Choices(self.n_averaged, options.prune, self.start_share, self._readouts())
+        names = self._names()
+        fit = fit_model(pool, given.classes, names, options, choices, self._run())
+        everything = column_names(self, self.n_features_in_)
+        warn_about_fit(fit, pool, options, everything, self._was_given("n_nonzero"))
+        self.model_ = fit.model
         return self
 
-    def _prepared(self, X: Any, y: Any, sample_weight: Any) -> Table:
-        """The data, checked, weighted and imputed; sets what is known before learning."""
+    def _given(self, X: Any, y: Any, sample_weight: Any) -> Given:
+        """The checked table and labels, and the weights of the rows."""
         X, y = check_training(self, X, y, self.missing)
         check_classes(self, y)
         rows, weight = check_weights(sample_weight, self.class_weight, X, y)
         remark = " among the rows whose weight is not 0"
-        self.classes_, labels = check_classes(self, y[rows], remark)
-        weighted = rows if len(rows) < len(y) else None  # the others have no weight
-        return self._table(InMemory(X, labels, weight, weighted), y)
+        classes, labels = check_classes(self, y[rows], remark)
+        weighted = rows if len(rows) < len(y) else None
+        return Given(InMemory(X, labels, weight, weighted), classes, y)
 
-    def _table(self, source: Source, y: npt.NDArray[Any] | None) -> Table:
-        """The pool of a source; ``y`` are the labels of the table as it was given, if in memory."""
-        self.class_count_ = source.class_count
-        pool, imputation = pooled(self, source, self._sampling_seed(source))
+    def _pool(self, given: Given) -> Pool:
+        """The rows that are held in memory."""
+        on_device = get_engine(self.engine).most_rows(given.source.shape[1])
+        limits = RowLimits.of(
+            self.max_rows, self.max_references, self.n_averaged, given.source, on_device
+        )
+        seed = new_seed(self.random_state) if limits.need_seed(given.source) else 0
+        pool = pooled(given.source, limits, self.missing == "impute", seed)
         check_scales(pool.X, self.standardize, self.max_degree)
-        return Table(pool, imputation, y)
+        return pool
 
-    def _sampling_seed(self, source: Source) -> int | None:
-        """A seed, if rows have to be drawn; else the random state is left as it is."""
-        limits = row_limits(self, source.shape[1], source.class_count)
-        sizes = [size for size in (limits.pool, limits.references) if size is not None]
-        if not sizes or source.shape[0] <= min(sizes):
-            return None
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
+    def _options(self, pool: Pool) -> LearningOptions:
+        return learning_options(self.get_params(deep=False), pool, new_seed(self.random_state))
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "metric_")
+    def _readouts(self) -> list[Readout] | None:
+        """The readouts to choose from; None for a model that only embeds."""
+        return None
 
-    def _options(self, table: Table) -> LearningOptions:
-        return learning_options(self, table)
+    def _run(self) -> Run:
+        return Run(self.engine, self.n_jobs, self.checkpoint, bool(self.verbose))
 
-    def _cross_fit(self, table: Table, options: LearningOptions) -> CrossFit:
-        line = ProgressLine(options.boosting.max_iter) if self.verbose else None
-        X = table.pool.X
-        shared = workers(self.n_jobs, _size(X), self._tasks(self.n_averaged))
-        with checkpoints_in(self.checkpoint, partial(digest_of_table, X)) as kept:
-            crossfit = cross_fit(
-                table.pool,
-                get_engine(self.engine, shared.threads),
-                options,
-                self.n_averaged,
-                shared.processes,
-                None if line is None else line.fold,
-                kept,
-            )
-        if line is not None:
-            line.close([fit.path for fit in crossfit.fits])
-        return crossfit
+    def _names(self) -> list[str] | None:
+        """The names of the columns; None if X had no names."""
+        named = hasattr(self, "feature_names_in_")
+        return column_names(self, self.n_features_in_) if named else None
 
-    def _chosen(self, crossfit: CrossFit) -> tuple[Variant, float]:
-        """The variant of the metric, and how much better than guessing it is out of fold.
-
-        The gain is NaN if there is only one variant: nothing is judged then.
-        """
-        tried = self._variants(len(crossfit.fits))
-        if len(tried) == 1:
-            return tried[0], float("nan")
-        best = chosen(crossfit, self._candidates(crossfit, tried, default_rules("auto", "auto")))
-        return best.variant, best.gain
-
-    def _candidates(
-        self, crossfit: CrossFit, tried: Sequence[Variant], rules: Sequence[Rule]
-    ) -> list[Candidate]:
-        shared = workers(self.n_jobs, _size(crossfit.X), self._tasks(len(tried)))
-        with_threads = replace(crossfit, engine=get_engine(self.engine, shared.threads))
-        return candidates(with_threads, tried, rules, shared.processes)
-
-    def _variants(self, n_fits: int) -> list[Variant]:
-        """What ``prune`` and ``start_share`` leave to choose from."""
-        size = self.prune if isinstance(self.prune, Integral) else None
-        tried = variants(n_fits if self.prune == "auto" else 1)
-        if self.start_share != "auto":
-            tried = with_share(tried, float(self.start_share))
-        elif n_fits == 1 or size is not None:
-            # One metric has seen all rows, so no row can tell; a given number of variables is one.
-            tried = with_share(tried, 0.0)
-        return [replace(variant, size=None if size is None else int(size)) for variant in tried]
-
-    def _tasks(self, n_tasks: int) -> int:
-        """How many tasks processes may share: a device has room for one at a time."""
-        return 1 if is_torch(self.engine) else n_tasks
+    def _was_given(self, name: str) -> bool:
+        """Whether the value of a parameter differs from its default."""
+        return bool(getattr(self, name) != getattr(type(self)(), name))
 
     def _engine(self) -> Engine:
-        # A fitted model may have been pickled where there was a GPU; a fit names what is missing.
-        get = engine_at_hand if self.__sklearn_is_fitted__() else get_engine
-        return get(self.engine, threads(self.n_jobs))
+        """The engine of the parameter ``engine``, or another one if it is not available here."""
+        return engine_at_hand(self.engine, self._run().threads)
 
-    def _set_fitted(
-        self, crossfit: CrossFit, own: CrossFit, variant: Variant, imputation: Imputation | None
-    ) -> None:
-        """``own`` has a copy of the rows that the model keeps, ``crossfit`` the whole pool."""
-        named = hasattr(self, "feature_names_in_")
-        names = column_names(self, self.n_features_in_) if named else None
-        most = int(self.prune) if isinstance(self.prune, Integral) else None
-        self.metric_ = crossfit.metric(variant, names, imputation, most=most)
-        self.best_iter_ = sum(fit.best_iter for fit in crossfit.fits)
-        self.n_iter_ = sum(fit.path.n_attempts for fit in crossfit.fits)
-        plain = not len(self.metric_.components) or (
-            isinstance(self.init, str) and self.init == "identity" and not self.best_iter_
-        )
-        self.start_share_ = 1.0 if plain else variant.share
-        self.stability_ = self._stability(crossfit, imputation)
-        self._crossfit, self._variant = own, variant
-        self.__dict__.pop("path_", None)
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
 
-    def _stability(self, crossfit: CrossFit, imputation: Imputation | None) -> Float:
-        """The share of the fits that used each column, or the fact that it was missing."""
-        used = np.zeros((len(crossfit.fits), crossfit.X.shape[1]), dtype=bool)
-        for row, fit in zip(used, crossfit.fits):
-            if fit.best_iter:
-                row[[column for t in fit.factor.index for column in fit.terms[t]]] = True
-        for extra, column in enumerate(imputation.indicators if imputation else ()):
-            used[:, column] |= used[:, self.n_features_in_ + extra]
-        result: Float = used[:, : self.n_features_in_].mean(axis=0)
-        return result
+    def _ready(self) -> Model:
+        check_is_fitted(self)
+        model: Model = self.model_
+        return model
 
-    @cached_property
+    @property
+    def classes_(self) -> npt.NDArray[Any]:
+        return self.model_.classes
+
+    @property
+    def class_count_(self) -> Index:
+        return self.model_.class_count
+
+    @property
+    def start_share_(self) -> float:
+        return self.model_.start_share
+
+    @property
+    def best_iter_(self) -> int:
+        return self.model_.best_iter
+
+    @property
+    def n_iter_(self) -> int:
+        return self.model_.n_attempts
+
+    @property
     @one_blas_thread()
     def path_(self) -> npt.NDArray[Any]:
-        check_is_fitted(self)
-        return path_table([fit.path for fit in self._crossfit.fits])
+        return self.model_.history.table()
 
-    @property
-    def feature_importances_(self) -> Float:
-        check_is_fitted(self)
-        return self.metric_.importances()
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.metric_.rank
-
-    def transform(self, X: Any) -> Float:
-        """Embed rows: Euclidean distances between the results are distances under the metric.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, rank)
-        """
-        return self._embedded(X)
-
-    @one_blas_thread()
-    def _embedded(self, X: Any) -> Float:
-        """The embedding as an array, whatever ``set_output`` says."""
-        check_is_fitted(self)
-        return self._embedded_rows(check_table(self, X, reset=False, missing=self.missing))
-
-    def _embedded_rows(self, X: Data) -> Float:
-        """The embedding of a checked table."""
-        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused by name
-            embedding = self._engine().embedded(self.metric_, X)
-            refuse_overflow(embedding, X, self.metric_, column_names(self, X.shape[1]))
-        return embedding
-
-    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
-        """Names of the columns of ``transform``: "sdist0", "sdist1", ..."""
-        check_is_fitted(self)
-        return np.asarray([f"sdist{i}" for i in range(self.metric_.rank)], dtype=object)
+    def _checked(self, X: Any) -> Data:
+        """X as a table that the fitted model accepts."""
+        self._ready()
+        return check_table(self, X, reset=False, missing=self.missing)
 
     def staged_transform(self, X: Any) -> Iterator[Float]:
         """The embedding after each accepted step of the fits, before pruning.
@@ -530,130 +566,58 @@ class SDist(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ------
         ndarray of shape (n_samples, rank at that step)
         """
-        check_is_fitted(self)
-        X = check_table(self, X, reset=False, missing=self.missing)
-        for metric in self._staged_metrics():
+        X = self._checked(X)
+        for metric in self.model_.history.metrics(self.metric_):
             with one_blas_thread():
                 embedding = metric.transform(X)
             yield embedding
 
-    def _staged_metrics(self, imputed: bool = False) -> Iterator[SparseMetric]:
-        """The metric after each step, for rows as given or for those that are imputed already."""
-        imputation = None if imputed else self.metric_.imputation
-        crossfit = with_rows(self._crossfit)
-        for steps in range(1, max(len(fit.path) for fit in crossfit.fits) + 1):
-            variant = Variant(self._variant.share, steps=steps)
-            with one_blas_thread():
-                metric = crossfit.metric(variant, imputation=imputation, with_gamma=False)
-            yield metric
-
-    def explain(self) -> ModelExplanation:
-        """What was learned, as data: terms, variables and the network of interactions.
+    def explain(self) -> Any:
+        """Explain the model: its terms, its variables and the network of interactions.
 
         Returns
         -------
         metricboost.inspection.ModelExplanation
         """
-        from ..inspection import explain_model
+        return explain_model(self._ready())
 
-        check_is_fitted(self)
-        return explain_model(self)
-
-    def save(self, path: str | os.PathLike[str], rows: bool = True) -> None:
-        """Write the fitted model to a file, which :func:`metricboost.load` reads.
+    @classmethod
+    def from_saved(cls, saved: Saved) -> Self:
+        """Restore an estimator from the content of a model file.
 
         Parameters
         ----------
-        path : str or path
-            Usually with the ending ``.mbz``.
-        rows : bool, default=True
-            Whether the training rows go along (only the columns that matter). Without them no
-            data leaves the machine, but the model can embed and explain only.
+        saved : metricboost.storage.Saved
+
+        Returns
+        -------
+        SDist or SDistClassifier
         """
-        from ..persistence import save
-
-        check_is_fitted(self)
-        save(self, path, rows)
-
-    def pair_distance(self, X: Any, Y: Any) -> Float:
-        """The distance (not its square) between row i of X and row i of Y."""
-        a, b = self._embedded(X), self._embedded(Y)
-        if len(a) != len(b):
-            raise ValueError(f"X has {len(a)} rows and Y has {len(b)}: pairs need as many of each.")
-        result: Float = np.linalg.norm(a - b, axis=1)
-        return result
-
-    def get_metric(self) -> Callable[[npt.ArrayLike, npt.ArrayLike], float]:
-        """A function of two rows, for ``metric=`` of scikit-learn's neighbours.
-
-        Embedding all rows with ``transform`` once is much faster.
-        """
-        check_is_fitted(self)
-        return partial(_distance, self.metric_)
+        made = estimator_of(cls, saved.parameters)
+        if not isinstance(saved.model, Model):
+            raise ModelFileError(
+                f"The model file is damaged: the file of a {cls.__name__} must hold a single model."
+            )
+        if (made._readouts() is None) != (saved.model.reading is None):
+            wanted = "must" if saved.model.reading is None else "must not"
+            raise ModelFileError(
+                f"The model file is damaged: the model of a {cls.__name__} {wanted} have a readout."
+            )
+        made.model_ = saved.model
+        restore_features(made, saved)
+        return made
 
 
-def with_own_rows(
-    crossfits: Sequence[CrossFit], variants: Sequence[Variant], references: Index | None
-) -> list[CrossFit]:
-    """The same over a copy of the training rows, which they share.
-
-    Nothing that a user does to X after ``fit`` then changes the model. The copy has the columns
-    that the fits use, and all columns if a variant has a share of the plain distance; and the rows
-    that serve as neighbours for predictions, or all.
-    """
-    used = {
-        j for crossfit in crossfits for fit in crossfit.fits for term in fit.terms for j in term
-    }
-    if any(variant.share > 0 for variant in variants):
-        used.update(int(j) for crossfit in crossfits for j in crossfit.scaling.plain)
-    first = crossfits[0]
-    rows = slice(None) if references is None else references
-    X = first.X if references is None else first.X[references]
-    own = {
-        "X": only_columns(X, np.array(sorted(used), dtype=np.intp)),
-        "labels": first.labels[rows],
-        "weight": first.weight[rows],
-    }
-    return [replace(crossfit, **own) for crossfit in crossfits]
+def new_seed(random_state: Any) -> int:
+    """A seed, drawn from the parameter ``random_state``."""
+    return int(check_random_state(random_state).randint(2**31 - 1))
 
 
-def reference_rows(table: Table) -> Index:
-    """The numbers of the model's rows in the table as it was given."""
-    numbers, references = table.pool.numbers, table.pool.references
-    return numbers if references is None else numbers[references]
-
-
-def with_rows(crossfit: CrossFit) -> CrossFit:
-    """The same, where it has training rows: a model file may lack them."""
-    if not crossfit.X.shape[0]:
+def check_seed(checkpoint: Any, random_state: Any) -> None:
+    """Raise an error for a checkpoint without a seed, because the fit could not be continued."""
+    if checkpoint is not None and random_state is None:
         raise ValueError(
-            "This model was saved without its training rows (rows=False): it can embed rows and "
-            "measure distances, but classifying takes neighbours."
+            f"checkpoint={str(checkpoint)!r} was given, but random_state is None. checkpoint needs "
+            "random_state to be a number: with None every fit has another seed, so an interrupted "
+            "fit cannot be continued. Set random_state to a number."
         )
-    return crossfit
-
-
-def _size(X: Data) -> int:
-    return int(X.shape[0]) * int(X.shape[1])
-
-
-def _distance(metric: SparseMetric, x: npt.ArrayLike, y: npt.ArrayLike) -> float:
-    return float(metric.pair_distance(np.atleast_2d(x), np.atleast_2d(y))[0])
-
-
-def path_table(paths: Sequence[Path]) -> npt.NDArray[Any]:
-    """One row per accepted step of every fit, as a structured array."""
-    fields = [
-        ("fit", np.int64), ("attempt", np.int64), ("weight", np.float64), ("loss", np.float64),
-        ("complexity", np.float64), ("rank", np.int64), ("terms", np.int64),
-        ("refreshed", np.bool_),
-    ]  # fmt: skip
-    rows = []
-    for number, path in enumerate(paths):
-        for m, step in enumerate(path.steps, 1):
-            factor = path.factor(m)
-            rows.append((
-                number, step.attempt, step.weight, step.loss, factor.complexity(),
-                factor.matrix.shape[1], step.n_terms, step.refreshed,
-            ))  # fmt: skip
-    return np.array(rows, dtype=fields)

@@ -1,133 +1,94 @@
-"""``SDistClassifierCV``: the classifier with everything chosen by cross-validation."""
+"""``SDistClassifierCV``: a classifier whose parameters are chosen by cross-validation."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
-from numbers import Integral
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from joblib import delayed, effective_n_jobs
-from scipy.special import log_softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, _fit_context, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context, clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from .._processes import run_fits
 from .._threads import one_blas_thread
-from .._typing import Float, Index
-from ..checkpoints import checkpoints_in, digest_of_table
-from ..engines import is_torch
-from ..selection.choosing import plain_score
-from ..selection.crossfit import CrossFit, fold_tasks, over_folds, whole_of
-from ..selection.tuning import (
-    FINALISTS,
-    MOST_KERNEL_ROWS,
-    Limits,
-    Scored,
-    cheap_search,
-    kernel_search,
-    learn_timed,
-    of_classifier,
-    simplest_within_one_error,
-    to_blend,
-)
+from .._typing import Data
+from ..engines import Engine
+from ..errors import ModelFileError
+from ..inputs import check_table, column_names
+from ..model import Blend, Model
+from ..storage import Saved
+from ..training.fits import CrossFit
+from ..training.given_folds import folds_of
+from ..training.run import Run
+from ..training.scoring import FoldScorer
+from ..training.searching import Searched, Tried, best_of, blended, results, search, to_make
+from ..training.tuning import Limits, Scored
 from ._classifier import SDistClassifier
-from ._explaining import ExplainingMixin
-from ._folds import folds_of
-from ._progress import Counter
-from ._rows import Table
-from ._scoring import FoldScorer
-from ._sdist import reference_rows, with_own_rows
-from ._search import Configuration, Tasks, results
-from ._validation import check_seed, column_names, refuse_far_rows
+from ._embedding import EmbeddingMixin
+from ._parameters import declared, names_of, parameter, parameter_of, positive_integer
+from ._predicting import PredictingMixin
+from ._saving import SavingMixin, estimator_of, parameters_of_the_model, restore_features
+from ._sdist import Given, check_seed
 from ._warnings import warn_about_fit
 
-#: What the default search tries: the degree of the terms, and how far out values may lie.
+#: The default of ``param_grid``.
 DEFAULT_GRID: Mapping[str, Sequence[Any]] = {"max_degree": [1, 2], "clip": [1.5, 3.0]}
-#: The parameters that need fits of their own; everything else is read off the same fits.
-NEED_FITS = (
-    "max_iter", "n_neighbors", "n_nonzero", "learning_rate", "subsample", "max_features",
-    "max_degree", "refresh_every", "oob_gate", "screen_pairs", "init", "standardize", "clip",
-    "multiclass",
-)  # fmt: skip
 
 
-class SDistClassifierCV(ClassifierMixin, ExplainingMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+@declared
+class SDistClassifierCV(
+    PredictingMixin,
+    SavingMixin,
+    EmbeddingMixin,
+    ClassifierMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
     """:class:`SDistClassifier` with its parameters chosen by cross-validation.
 
-    Only the parameters of ``param_grid`` need fits. Where a path stops (the paper's lambda_C and a
-    few more places), how many variables stay, the share of the plain distance and the readout are
-    all read off the same fits, a few dozen variants of each. The rows left out play no part in
-    scaling, screening or selection. A model averages the metrics of a configuration's folds, so
-    nothing is fitted again.
+    Each configuration of ``param_grid`` is fitted once per fold of ``cv``. The step at which a path
+    is cut (the paper's lambda_C and several fixed steps), the number of variables, the share of the
+    plain distance and the readout do not need fits of their own: a few dozen variants of each fit
+    are scored. The rows that a fold leaves out are not used for scaling, screening or boosting in
+    this fold. The final model averages the metrics of the folds of a configuration, so nothing is
+    fitted again after the search.
 
-    Predictions average the log odds of the best model and of up to ``n_blended - 1`` others that
-    the folds cannot tell from it. ``metric_`` and all that explains is the best model's;
-    ``n_blended=1`` predicts by it alone.
+    Predictions average the log probabilities of the best model and of up to ``n_blended - 1`` other
+    models whose scores are within one standard error of the best. ``metric_`` and the explanations
+    are those of the best model. With ``n_blended=1`` the best model predicts alone.
 
     Parameters
     ----------
-    estimator : SDistClassifier, default=None
-        Holds the parameters that are not searched; ``SDistClassifier()`` by default. Where its
-        ``classifier``, ``n_neighbors_predict``, ``start_share`` or ``prune`` is not "auto", the
-        search keeps to it ("auto" tries all readouts but "knn"). ``n_averaged`` plays no part: the
-        folds of ``cv`` take its place.
-    param_grid : dict or list of dict, default=None
-        Parameters of the fits with the values to try; by default
-        ``{"max_degree": [1, 2], "clip": [1.5, 3.0]}``. The paper's rho is
-        ``{"n_nonzero": [0.05, 0.1, 0.2]}``.
-    n_iter : int, default=None
-        Try so many configurations of the grid, drawn at random; None tries all.
-    cv : int, splitter or iterable, default=5
-        The folds, at least 2. With groups, give ``list(splitter.split(X, y, groups))``.
-    scoring : "brier", "error", "loss", str or callable, default="brier"
-        What is best: the Brier score (it sees more than errors do where rows are few), the share
-        of errors, the log loss, or any scorer of scikit-learn, such as "roc_auc". Larger scores are
-        better, so the first three are negated; the Brier score is summed over the classes. Rows
-        count by their weights, but for callables that are no scorers of scikit-learn; callables
-        get the predictions of an estimator, but not X.
-    one_standard_error : bool, default=False
-        Take the metric with the fewest variables that is within one standard error of the best,
-        and predict by it alone.
-    n_blended : int, default=6
-        The most models to blend. Each is the best of its kind (configuration, sort of readout,
-        with all columns or without) and within one standard error of the best.
-    refit : bool, default=True
-        Make ``best_estimator_`` and ``estimators_``.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the fits and of ``n_iter``; the estimator's where it is None.
-    n_jobs : int or None, default=None
-        Processes for folds and configurations.
-    verbose : int, default=0
-        1 shows a progress line.
-    checkpoint : str, path or None, default=None
-        A directory for what the fits have learned, as in :class:`SDistClassifier`; that of the
-        estimator is not used.
+    {parameters}
 
     Attributes
     ----------
+    model_ : metricboost.model.Blend
+        The models whose log probabilities are averaged, the best one first.
     best_estimator_ : SDistClassifier
+        A classifier with the best model.
     estimators_ : list of SDistClassifier
-        The models whose log odds are averaged, ``best_estimator_`` first.
+        A classifier for each of the models, ``best_estimator_`` first.
     best_params_ : dict
-        The parameters of the best configuration, and what was read off its fits: ``start_share``,
-        ``recurrences``, ``size``, ``steps``, ``penalty`` and ``rule``.
+        The parameters of the best configuration, its variant (``start_share``, ``recurrences``,
+        ``size``, ``steps`` and ``penalty``) and its ``readout``.
     best_score_ : float
-        The best model's mean score of the folds. It is the best of hundreds, calibrated on the rows
-        that it is scored on, so it is kind where rows are few. For an honest figure put the whole
-        search into ``cross_val_score``.
+        The mean over the folds of the score of the best model. The score is optimistic for small
+        tables, because it is the best of hundreds of scores, and because the probabilities are
+        calibrated on the same rows. Pass the whole search to ``cross_val_score`` for an unbiased
+        score.
     best_index_ : int
-        Its row in ``cv_results_``.
+        The index of the best model in ``cv_results_``.
     cv_results_ : dict of arrays
-        As in scikit-learn's searches, one entry per configuration, variant and readout.
+        The scores, as in the searches of scikit-learn. There is one entry for each configuration,
+        variant and readout.
     n_splits_ : int
+        The number of folds.
     classes_, class_count_, n_features_in_, feature_names_in_
+        As in :class:`SDistClassifier`.
 
     Examples
     --------
@@ -139,48 +100,117 @@ class SDistClassifierCV(ClassifierMixin, ExplainingMixin, TransformerMixin, Base
     0.83
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "estimator": [None, SDistClassifier],
-        "param_grid": [None, dict, list],
-        "n_iter": [None, Interval(Integral, 1, None, closed="left")],
-        "cv": ["cv_object"],
-        "scoring": [str, callable],
-        "one_standard_error": ["boolean"],
-        "n_blended": [Interval(Integral, 1, None, closed="left")],
-        "refit": ["boolean"],
-        "random_state": ["random_state"],
-        "n_jobs": SDistClassifier._parameter_constraints["n_jobs"],
-        "verbose": ["verbose"],
-        "checkpoint": [None, str, os.PathLike],
-    }
-
-    def __init__(
-        self,
-        estimator: SDistClassifier | None = None,
-        param_grid: Any = None,
-        n_iter: int | None = None,
-        cv: Any = 5,
-        scoring: Any = "brier",
-        one_standard_error: bool = False,
-        n_blended: int = 6,
-        refit: bool = True,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        checkpoint: str | os.PathLike[str] | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.param_grid = param_grid
-        self.n_iter = n_iter
-        self.cv = cv
-        self.scoring = scoring
-        self.one_standard_error = one_standard_error
-        self.n_blended = n_blended
-        self.refit = refit
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.checkpoint = checkpoint
+    estimator: SDistClassifier | None = parameter(
+        None,
+        "SDistClassifier",
+        [None, SDistClassifier],
+        """
+        The estimator whose parameters are searched; None means ``SDistClassifier()``. Parameters
+        that are not in ``param_grid`` have the values of this estimator. If ``classifier``,
+        ``n_neighbors_predict``, ``start_share`` or ``prune`` is "auto", the search chooses the
+        value (for ``classifier`` among all readouts but "knn"); any other value is kept.
+        ``n_averaged`` is ignored, because the fits of the folds of ``cv`` are averaged.
+        """,
+    )
+    param_grid: Any = parameter(
+        None,
+        "dict or list of dict",
+        [None, dict, list],
+        """
+        The values to try for parameters of the fits, as in ``GridSearchCV`` of scikit-learn. None
+        means ``{"max_degree": [1, 2], "clip": [1.5, 3.0]}``. The paper searches its rho, which is
+        ``{"n_nonzero": [0.05, 0.1, 0.2]}``.
+        """,
+    )
+    n_iter: int | None = parameter(
+        None,
+        "int",
+        [None, positive_integer()],
+        """
+        The number of configurations that are drawn at random from ``param_grid`` and tried. None
+        tries all configurations.
+        """,
+    )
+    cv: Any = parameter(
+        5,
+        "int, splitter or iterable",
+        ["cv_object"],
+        """
+        The folds, at least 2. An int is a number of stratified folds. None means 5. A splitter or
+        an iterable of (kept rows, left out rows) is used as in scikit-learn. For a splitter that
+        needs groups, pass ``list(splitter.split(X, y, groups))``.
+        """,
+    )
+    scoring: Any = parameter(
+        "brier",
+        '"brier", "error", "loss", str or callable',
+        [str, callable],
+        """
+        The score by which candidates are compared. "brier" is the Brier score, summed over the
+        classes; for small tables it distinguishes models better than the share of errors. "error"
+        is the share of errors and "loss" is the log loss. These three are negated, so that larger
+        scores are better. Any other value is the name of a scorer of scikit-learn, such as
+        "roc_auc", or a callable ``scoring(estimator, X, y)``. The predictions of ``estimator`` are
+        known, so a callable does not receive the columns of X. The rows are weighted, except if a
+        callable is not a scorer of scikit-learn.
+        """,
+    )
+    one_standard_error: bool = parameter(
+        False,
+        "bool",
+        ["boolean"],
+        """
+        Whether the metric with the fewest variables whose score is within one standard error of
+        the best score is chosen. This model then predicts alone, without a blend.
+        """,
+    )
+    n_blended: int = parameter(
+        6,
+        "int",
+        [positive_integer()],
+        """
+        The largest number of models whose log probabilities are averaged. A model is used if its
+        score is within one standard error of the best score, and if it is the best of its kind: of
+        the candidates with the same configuration, the same type of readout, and no, a partial or
+        the full share of the plain distance.
+        """,
+    )
+    refit: bool = parameter(
+        True,
+        "bool",
+        ["boolean"],
+        """
+        Whether ``model_``, ``best_estimator_`` and ``estimators_`` are created. With False the
+        search only has scores and cannot predict.
+        """,
+    )
+    random_state: Any = parameter(
+        None,
+        "int, RandomState instance or None",
+        ["random_state"],
+        """
+        The seed of the fits and of the draw of ``n_iter`` configurations. None means
+        ``random_state`` of the estimator.
+        """,
+    )
+    n_jobs: int | None = parameter_of(
+        SDistClassifier,
+        "n_jobs",
+        """
+        The number of processes among which folds and configurations are divided. -1 is the number
+        of cores. None means one process, with as many threads as BLAS may use. The engine "torch"
+        always uses one process.
+        """,
+    )
+    verbose: int = parameter_of(SDistClassifier, "verbose")
+    checkpoint: str | os.PathLike[str] | None = parameter_of(
+        SDistClassifier,
+        "checkpoint",
+        """
+        A directory in which the fits store their progress, as in :class:`SDistClassifier`; None
+        stores nothing. ``checkpoint`` of the estimator is ignored.
+        """,
+    )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -189,289 +219,215 @@ class SDistClassifierCV(ClassifierMixin, ExplainingMixin, TransformerMixin, Base
         tags.input_tags.allow_nan = base.missing == "impute"
         return tags
 
-    @_fit_context(prefer_skip_nested_validation=False)
+    @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
     @one_blas_thread()
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SDistClassifierCV:
-        """Search, and make the best model.
+        """Fit and score all candidates, and create the best model.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
+            Labels of two or more classes, of any type.
         sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows. Rows with the weight 0 are left out.
 
         Returns
         -------
         self
         """
         base = self._base()
-        given = base.random_state if self.random_state is None else self.random_state
-        check_seed(self.checkpoint, given)
-        random = check_random_state(given)
+        random_state = base.random_state if self.random_state is None else self.random_state
+        check_seed(self.checkpoint, random_state)
+        random = check_random_state(random_state)
         base.set_params(random_state=int(random.randint(2**31 - 1)))
         base._validate_params()
-        table = base._prepared(X, y, sample_weight)
-        self._remember(base)
-        splits = folds_of(self.cv, table, self.classes_)
+        given = self._given(base, X, y, sample_weight)
+        self._remember(base, given)
+        pool = base._pool(given)
+        splits = folds_of(self.cv, pool, given.y, given.classes)
         self.n_splits_ = len(splits)
-        tried = self._search(base, table, splits, self._configurations(random))
-        self._set_results(tried)
-        chosen = self._blended(tried)
+        readings = self._readings(base)  # before the fits, so that a wrong name fails at once
+        configurations = self._configurations(random)
+        options = [_configured(base, params)._options(pool) for params in configurations]
+        run = Run(base.engine, self.n_jobs, self.checkpoint, bool(self.verbose))
+        pairs = list(zip(configurations, options))
+        tried = search(pool, pairs, splits, readings, run, base._names())
+        names = column_names(base, self.n_features_in_)
+        chosen = self._choose(tried)
         first, best = chosen[0]
-        gain = best.candidate.gain
-        warn_about_fit(base, tried[first].crossfit, tried[first].options, table.imputation, gain)
+        fit = Fitted(given.classes, tried[first].crossfit, best.candidate.gain)
+        warn_about_fit(fit, pool, tried[first].options, names, base._was_given("n_nonzero"))
         if self.refit:
-            self._set_estimators(base, table, tried, chosen)
+            self.model_ = blended(tried, chosen, pool, given.classes, base._names())
+            made = [_configured(base, tried[i].params) for i, _ in chosen]
+            self._parameters = [model.get_params(deep=False) for model in made]
         return self
 
     def _base(self) -> SDistClassifier:
         """The estimator whose parameters are searched."""
         if hasattr(self.estimator, "client"):
             raise TypeError(
-                "The estimator is one of metricboost.dask: use metricboost.dask.SDistClassifierCV, "
-                "or an estimator of metricboost for a table in memory."
+                f"estimator is a {type(self.estimator).__name__} of metricboost.dask, which this "
+                "search cannot fit. Use metricboost.dask.SDistClassifierCV for Dask collections, "
+                "or metricboost.SDistClassifier as the estimator for a table in memory."
             )
         return SDistClassifier() if self.estimator is None else clone(self.estimator)
 
-    def _set_estimators(
-        self,
-        base: SDistClassifier,
-        table: Table,
-        tried: list[Configuration],
-        chosen: list[tuple[int, Scored]],
-    ) -> None:
-        """The models to blend, over one copy of the training rows."""
-        numbers = sorted({i for i, _ in chosen})
-        variants = [scored.variant for _, scored in chosen]
-        crossfits = [tried[i].crossfit for i in numbers]
-        own = dict(zip(numbers, with_own_rows(crossfits, variants, table.pool.references)))
-        first = numbers[0]
-        plain = plain_score(tried[first].crossfit, [s.candidate for s in tried[first].found])
-        self.estimators_ = []
-        for i, scored in chosen:
-            model = self._made(base, table, tried[i], own[i], scored)
-            model._plain_score = plain
-            self.estimators_.append(model)
-        self.best_estimator_ = self.estimators_[0]
+    def _given(self, base: SDistClassifier, X: Any, y: Any, sample_weight: Any) -> Given:
+        """The checked table and labels, and the weights of the rows."""
+        return base._given(X, y, sample_weight)
 
-    def _remember(self, base: SDistClassifier) -> None:
-        """What is known before the search; what an earlier fit left is forgotten."""
-        for name in ("feature_names_in_", "estimators_", "best_estimator_"):
+    def _remember(self, base: SDistClassifier, given: Given) -> None:
+        """Set the attributes that are known before the search, and delete those of earlier fits."""
+        for name in ("feature_names_in_", "model_", "_parameters"):
             self.__dict__.pop(name, None)
-        self.classes_, self.class_count_ = base.classes_, base.class_count_
+        self.classes_, self.class_count_ = given.classes, given.source.class_count
         self.n_features_in_ = base.n_features_in_
         if hasattr(base, "feature_names_in_"):
             self.feature_names_in_ = base.feature_names_in_
 
+    def _readings(self, base: SDistClassifier) -> Searched:
+        """The readouts that are scored, and the score."""
+        k = base.n_neighbors_predict
+        return Searched(
+            base.classifier,
+            None if k == "auto" else int(k),
+            Limits(base.start_share, base.prune),
+            FoldScorer(self.scoring, self.classes_),
+        )
+
     def _configurations(self, random: np.random.RandomState) -> list[dict[str, Any]]:
         grid = DEFAULT_GRID if self.param_grid is None else self.param_grid
-        wrong = {name for part in ParameterGrid(grid) for name in part} - set(NEED_FITS)
+        of_fits = names_of(SDistClassifier, of_a_fit=True)
+        wrong = {name for part in ParameterGrid(grid) for name in part} - set(of_fits)
         if wrong:
             raise ValueError(
-                f"param_grid has {', '.join(sorted(wrong))}: only parameters of the fits are "
-                f"searched there ({', '.join(NEED_FITS)}). Readouts, pruning and start_share are "
-                "searched anyway; anything else is set in estimator."
+                f"param_grid has {', '.join(sorted(wrong))}: param_grid may only contain "
+                f"parameters of the fits, which are {', '.join(of_fits)}. classifier, "
+                "n_neighbors_predict, prune and start_share are searched without an entry in "
+                "param_grid; set all other parameters in estimator."
             )
         all_of_them = list(ParameterGrid(grid))
         if not all_of_them:
-            raise ValueError("param_grid is empty: give at least one configuration.")
+            raise ValueError(
+                "param_grid is empty: give at least one configuration, or None for the default "
+                "grid."
+            )
         if self.n_iter is None or self.n_iter >= len(all_of_them):
             return all_of_them
         chosen = random.choice(len(all_of_them), self.n_iter, replace=False)
         return [all_of_them[i] for i in sorted(chosen)]
 
-    def _search(
-        self,
-        base: SDistClassifier,
-        table: Table,
-        splits: list[tuple[Index, Index]],
-        configurations: list[dict[str, Any]],
-    ) -> list[Configuration]:
-        scorer = FoldScorer(self.scoring, self.classes_)  # first: a wrong name costs no fits
-        # A device has room for one fit at a time.
-        n_jobs = 1 if is_torch(base.engine) else effective_n_jobs(self.n_jobs)
-        engine = base._engine()
-        options = []
-        for params in configurations:
-            one = clone(base).set_params(**params)
-            one._validate_params()
-            options.append(one._options(table))
-        pool, kept_rows = table.pool, [kept for kept, _ in splits]
-        wholes = [whole_of(pool, kept_rows, option) for option in options]
-        with checkpoints_in(self.checkpoint, partial(digest_of_table, pool.X)) as kept_in:
-            fits = run_fits(
-                n_jobs,
-                (
-                    delayed(learn_timed)(task, kept_in)
-                    for whole, option in zip(wholes, options)
-                    for task in fold_tasks(pool, whole, engine, option, splits)
-                ),
-                kept_in is not None,
-                Counter("fits") if self.verbose else None,
-            )
-        n = len(splits)
-        crossfits = [
-            over_folds(
-                pool, whole, engine, option, splits, [fit for fit, _ in fits[i * n : (i + 1) * n]]
-            )
-            for i, (whole, option) in enumerate(zip(wholes, options))
-        ]
-        for crossfit, option in zip(crossfits, options):
-            refuse_far_rows(crossfit, option.max_degree, column_names(base, table.n_columns))
-        seconds = [[s for _, s in fits[i * n : (i + 1) * n]] for i in range(len(options))]
-        found = self._scored(base, crossfits, scorer, n_jobs)
-        parts = zip(configurations, options, crossfits, seconds, found)
-        return [Configuration(*part) for part in parts]
-
-    def _scored(
-        self, base: SDistClassifier, crossfits: list[CrossFit], scorer: FoldScorer, n_jobs: int
-    ) -> list[list[Scored]]:
-        kind, k = base.classifier, base.n_neighbors_predict
-        limits = Limits(base.start_share, base.prune)
-        run = Tasks(n_jobs, "configurations scored" if self.verbose else None)
-        found = run(delayed(cheap_search)(part, kind, k, scorer, limits) for part in crossfits)
-        if kind == "kernel" or (kind == "auto" and crossfits[0].X.shape[0] <= MOST_KERNEL_ROWS):
-            order = sorted(range(len(found)), key=lambda i: -max(s.score for s in found[i]))
-            finalists = order if kind == "kernel" else order[:FINALISTS]
-            run = Tasks(n_jobs, "finalists scored" if self.verbose else None)
-            more = run(delayed(kernel_search)(crossfits[i], found[i], scorer) for i in finalists)
-            for i, part in zip(finalists, more):
-                found[i] = found[i] + part
-        return [of_classifier(part, kind) for part in found]
-
-    def _set_results(self, tried: list[Configuration]) -> None:
+    def _choose(self, tried: list[Tried]) -> list[tuple[int, Scored]]:
+        """Set the results of the search. Return the chosen models and their configurations."""
         self.cv_results_ = results(tried)
         mean = self.cv_results_["mean_test_score"]
         if np.isnan(mean).all():
             raise ValueError(
-                f"scoring={self.scoring} is undefined in a fold for every candidate: use fewer "
-                "folds, so that each has rows of every class, or another score."
+                f"scoring={self.scoring} is undefined in a fold for every candidate, probably "
+                "because the fold lacks a class: use fewer folds, so that each fold leaves out "
+                "rows of every class, or another score."
             )
-        self.best_index_ = int(np.nanargmax(mean))
-        if self.one_standard_error:
-            found = [scored for one in tried for scored in one.found]
-            self.best_index_ = found.index(simplest_within_one_error(found))
+        simplest = bool(self.one_standard_error)
+        self.best_index_ = best_of(tried, mean, simplest)
         self.best_params_ = self.cv_results_["params"][self.best_index_]
         self.best_score_ = float(mean[self.best_index_])
-
-    def _blended(self, tried: list[Configuration]) -> list[tuple[int, Scored]]:
-        """The models to make, with the numbers of their configurations; the best comes first."""
-        numbered = [(i, scored) for i, one in enumerate(tried) for scored in one.found]
-        best = numbered[self.best_index_]
-        if self.one_standard_error:
-            return [best]
-        chosen = to_blend([one.found for one in tried], int(self.n_blended))
-        others = [pair for pair in chosen if pair[1] is not best[1]]
-        return [best, *others][: int(self.n_blended)]
-
-    def _made(
-        self,
-        base: SDistClassifier,
-        table: Table,
-        configuration: Configuration,
-        own: CrossFit,
-        scored: Scored,
-    ) -> SDistClassifier:
-        """A configuration's metrics, averaged, with a readout."""
-        model = clone(base).set_params(**configuration.params)
-        self._remember_in(model)
-        model._training_rows = reference_rows(table)
-        model._candidate = scored.candidate
-        model._set_fitted(configuration.crossfit, own, scored.variant, table.imputation)
-        return model
-
-    def _remember_in(self, model: SDistClassifier) -> None:
-        model.classes_, model.class_count_ = self.classes_, self.class_count_
-        model.n_features_in_ = self.n_features_in_
-        if hasattr(self, "feature_names_in_"):
-            model.feature_names_in_ = self.feature_names_in_
+        return to_make(tried, self.best_index_, int(self.n_blended), simplest)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "best_params_")
 
-    def _best_model(self) -> SDistClassifier:
+    def _ready(self) -> Blend:
         check_is_fitted(self)
-        if not self.refit:
-            raise AttributeError("refit=False: there is no best_estimator_ to use.")
-        return self.best_estimator_
+        if not hasattr(self, "model_"):
+            raise AttributeError(
+                "The search was fitted with refit=False, so it has no model to predict with. Set "
+                "refit=True and fit again."
+            )
+        model: Blend = self.model_
+        return model
+
+    def _parameters_of_best(self) -> dict[str, Any]:
+        self._ready()
+        return dict(self._parameters[0])
 
     @property
-    def metric_(self) -> Any:
-        return self._best_model().metric_
+    def estimators_(self) -> list[SDistClassifier]:
+        pairs = zip(self._ready().models, self._parameters)
+        return [self._classifier(model, parameters) for model, parameters in pairs]
 
     @property
-    def feature_importances_(self) -> Float:
-        return self._best_model().feature_importances_
+    def best_estimator_(self) -> SDistClassifier:
+        return self._classifier(self._ready().best, self._parameters[0])
 
-    @property
-    def stability_(self) -> Float:
-        return self._best_model().stability_
+    def _classifier(self, model: Model, parameters: Mapping[str, Any]) -> SDistClassifier:
+        made = SDistClassifier(**parameters)
+        made.model_, made.n_features_in_ = model, self.n_features_in_
+        if hasattr(self, "feature_names_in_"):
+            made.feature_names_in_ = self.feature_names_in_
+        return made
 
-    @property
-    def _n_features_out(self) -> int:
-        return self._best_model()._n_features_out
+    def _checked(self, X: Any) -> Data:
+        self._ready()
+        return check_table(self, X, reset=False, missing=self._parameters[0]["missing"])
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The predicted class of every row."""
-        return self._best_model()._labels(self._log_odds(X))
+    def _engine(self) -> Engine:
+        return self.best_estimator_._engine()
 
-    def predict_proba(self, X: Any) -> Float:
-        """Class probabilities, calibrated on rows out of fold."""
-        result: Float = np.exp(self.predict_log_proba(X))
-        return result
+    def _saved_attributes(self) -> dict[str, Any]:
+        parts = [SDistClassifier(**parameters) for parameters in self._parameters]
+        return {
+            "best_score": self.best_score_,
+            "best_params": self.best_params_,
+            "n_splits": self.n_splits_,
+            "parts": [parameters_of_the_model(part) for part in parts],
+        }
 
-    def predict_log_proba(self, X: Any) -> Float:
-        """Logarithms of ``predict_proba``."""
-        result: Float = log_softmax(self._log_odds(X), axis=1)
-        return result
+    @classmethod
+    def from_saved(cls, saved: Saved) -> SDistClassifierCV:
+        """Restore a search from the content of a model file.
 
-    def decision_function(self, X: Any) -> Float:
-        """Calibrated log odds: of ``classes_[1]`` where there are two classes, else of each."""
-        log_odds = self._log_odds(X)
-        return log_odds[:, 1] - log_odds[:, 0] if len(self.classes_) == 2 else log_odds
+        Parameters
+        ----------
+        saved : metricboost.storage.Saved
 
-    def _log_odds(self, X: Any) -> Float:
-        """The mean of the models' log probabilities: log odds up to a constant of the row."""
-        self._best_model()
-        parts = [log_softmax(model._log_odds(X), axis=1) for model in self.estimators_]
-        result: Float = np.mean(parts, axis=0)
-        return result
-
-    def _check_ready(self) -> None:
-        self._best_model()
-
-    def save(self, path: str | os.PathLike[str], rows: bool = True) -> None:
-        """Write the models to a file, which :func:`metricboost.load` reads; see `SDist.save`.
-
-        ``cv_results_`` does not go along.
+        Returns
+        -------
+        SDistClassifierCV
         """
-        from ..persistence import save
+        made = estimator_of(cls, saved.parameters)
+        model = saved.model
+        if not isinstance(model, Blend):
+            raise ModelFileError(
+                f"The model file is damaged: the file of a {cls.__name__} must hold a blend of "
+                "models."
+            )
+        made.model_ = model
+        made.classes_, made.class_count_ = model.classes, model.best.class_count
+        restore_features(made, saved)
+        parts = saved.records("parts", len(model.models))
+        estimators = [estimator_of(SDistClassifier, part) for part in parts]
+        made._parameters = [estimator.get_params(deep=False) for estimator in estimators]
+        made.best_score_, made.best_params_ = (
+            saved.number("best_score"),
+            saved.record("best_params"),
+        )
+        made.n_splits_ = saved.integer("n_splits", 1)
+        return made
 
-        self._best_model()
-        save(self, path, rows)
 
-    def transform(self, X: Any) -> Float:
-        """Embed rows under the best metric."""
-        return self._best_model()._embedded(X)
+@dataclass(frozen=True)
+class Fitted:
+    """The results of the best configuration on which the warnings depend."""
 
-    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
-        """Names of the columns of ``transform``."""
-        return self._best_model().get_feature_names_out(input_features)
+    classes: npt.NDArray[Any]
+    crossfit: CrossFit
+    gain: float
 
-    def pair_distance(self, X: Any, Y: Any) -> Float:
-        """The distance between row i of X and row i of Y."""
-        return self._best_model().pair_distance(X, Y)
 
-    def get_metric(self) -> Any:
-        """A function of two rows."""
-        return self._best_model().get_metric()
-
-    def kneighbors(
-        self, X: Any, n_neighbors: int | None = None, return_distance: bool = True
-    ) -> Any:
-        """The nearest training rows under the best metric."""
-        return self._best_model().kneighbors(X, n_neighbors, return_distance)
-
-    def staged_predict(self, X: Any) -> Iterator[npt.NDArray[Any]]:
-        """The best model's predictions after each accepted step of its fits."""
-        return self._best_model().staged_predict(X)
+def _configured(base: SDistClassifier, params: Mapping[str, Any]) -> SDistClassifier:
+    """The estimator with the parameters of a configuration. The parameters are checked."""
+    one: SDistClassifier = clone(base).set_params(**params)
+    one._validate_params()
+    return one

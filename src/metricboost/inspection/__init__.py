@@ -1,6 +1,7 @@
-"""Looking into a table and a metric."""
+"""Explanations of a model as data, pictures of it, and the screening of pairs by itself."""
 
-from ._rows import Change, Neighbor, RowExplanation, contributions, explain_rows
+from ._contributions import contributions, decomposed
+from ._rows import Change, Neighbor, RowExplanation, explain_rows
 from ._screened import ScreenedPairs
 from ._terms import Link, ModelExplanation, TermShare, VariableShare, explain_model
 from .displays import (
@@ -28,6 +29,7 @@ __all__ = [
     "TermShare",
     "VariableShare",
     "contributions",
+    "decomposed",
     "explain_model",
     "explain_rows",
 ]

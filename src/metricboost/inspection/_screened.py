@@ -15,33 +15,30 @@ from sklearn.utils.validation import check_is_fitted
 from .._typing import Float
 from ..boosting.scaling import Scaling
 from ..boosting.screening import screen_pairs
-from ..estimators._validation import (
-    check_classes,
-    check_table,
-    check_training,
-    column_names,
-)
-from ..metric import SparseMetric
+from ..inputs import check_classes, check_table, check_training, column_names
+from ..model import SparseMetric
 
 
 class ScreenedPairs(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """The standardised products of two columns whose mean differs between the classes.
 
-    What :class:`~metricboost.SDist` screens for before its first step, on its own: followed by
-    a plain linear model it is the ablation beside which every claim about interactions belongs,
-    and a cheap finder of interactions to put in front of any model.
+    :class:`~metricboost.SDist` screens for these products before its first step. This transformer
+    does the screening alone. Followed by a linear model it is the baseline for every claim about
+    interactions, and it finds interactions cheaply for any other model.
 
     Parameters
     ----------
     n_pairs : int, default=20
-        The most products kept; only those that stand out from the noise are.
+        The largest number of products to keep. Products that do not stand out from the noise are
+        left out.
 
     Attributes
     ----------
     pairs_ : list of tuple of int
-        The columns of every product, the clearest first; equal for a square.
+        The two columns of every product, in order of decreasing score. They are equal for a square.
     scores_ : ndarray
-        Studentised differences between two classes; the roots of chi2 statistics for more.
+        With two classes, the studentised differences of the products' means. With more classes,
+        the square roots of chi-squared statistics.
     n_features_in_ : int
         Number of columns seen in ``fit``.
 
@@ -67,9 +64,20 @@ class ScreenedPairs(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.classifier_tags = ClassifierTags(multi_class=True)
         return tags
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any) -> ScreenedPairs:
-        """Find the products; where none stands out, the single clearest is kept."""
+        """Find the products. If none stands out from the noise, the one with the best score stays.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            The class of every row.
+
+        Returns
+        -------
+        self
+        """
         X, y = check_training(self, X, y)
         _, labels = check_classes(self, y)
         scaling = Scaling.of(X, standardize=True)
@@ -95,7 +103,16 @@ class ScreenedPairs(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: Any) -> Float:
-        """The standardised products, in the order of ``pairs_``."""
+        """The standardised products, in the order of ``pairs_``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_products)
+        """
         check_is_fitted(self)
         return self._products.term_features(check_table(self, X, reset=False))
 
@@ -104,7 +121,16 @@ class ScreenedPairs(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return len(self.pairs_)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
-        """Names such as ``age*income`` and ``age^2``."""
+        """The names of the products, such as ``age*income`` and ``age^2``.
+
+        Parameters
+        ----------
+        input_features : ignored
+            Only here because scikit-learn's transformers have it.
+
+        Returns
+        -------
+        ndarray of str objects of shape (n_products,)
+        """
         check_is_fitted(self)
-        names = [self._products.name(pair) for pair in self.pairs_]
-        return np.asarray(names, dtype=object)
+        return self._products.get_feature_names_out()

@@ -1,4 +1,8 @@
-"""What a metric has learned: its terms, its variables and the network of their interactions."""
+"""What a metric has learned: its terms, its variables and the network of their interactions.
+
+A *share* is always a share of the metric's total weight: the sum of the diagonal of W. The
+*stability* of a term or a variable is the share of the averaged fits that use it.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .._typing import Float
-from ..metric import SparseMetric
+from ..model import Blend, Model, SparseMetric
 
 KINDS = ("variable", "power", "interaction", "missing")
 
@@ -24,13 +28,14 @@ class TermShare:
     name : str
         Such as ``age*income``.
     variables : tuple of str
-        The distinct columns it is made of.
+        The distinct columns of the term.
     kind : {"variable", "power", "interaction", "missing"}
-        A column by itself, a power of one, a product of several, or whether a value was missing.
+        A single column, a power of one column, a product of several columns, or an indicator of
+        missing values.
     share : float
-        Of the metric's total weight.
+        The term's share of the metric's weight.
     stability : float or None
-        The share of the averaged fits that use it.
+        The share of the averaged fits that use the term. None if it is unknown.
     """
 
     name: str
@@ -48,13 +53,13 @@ class VariableShare:
     ----------
     name : str
     share : float
-        Of the metric's total weight; the shares of all columns sum to 1.
+        The column's share of the metric's weight. The shares of all columns sum to 1.
     alone : float
-        The part of it from the column and its powers.
+        The part of the share from the column itself and its powers.
     together : float
-        The part of it from products with other columns.
+        The part of the share from products with other columns.
     stability : float or None
-        The share of the averaged fits that use the column.
+        The share of the averaged fits that use the column. None if it is unknown.
     """
 
     name: str
@@ -75,20 +80,20 @@ class Link:
 
 @dataclass(frozen=True)
 class ModelExplanation:
-    """What a model has learned, as data; made by :func:`explain_model` and ``model.explain()``.
+    """What a model has learned, as data. :func:`explain_model` and ``model.explain()`` make it.
 
     Attributes
     ----------
     terms : list of TermShare
-        The heaviest first.
+        In order of decreasing share.
     variables : list of VariableShare
-        The columns that the metric uses, the heaviest first.
+        The columns that the metric uses, in order of decreasing share.
     links : list of Link
-        The network of interactions, the heaviest first.
+        The network of interactions, in order of decreasing share.
     shares : dict
-        The share of the metric's weight in terms of each kind.
+        The share of the metric's weight in the terms of each kind.
     start_share : float or None
-        The share of the plain distance on all columns, where the metric has one.
+        The share of the plain distance on all columns. None if it is unknown.
 
     Examples
     --------
@@ -109,7 +114,17 @@ class ModelExplanation:
     start_share: float | None = None
 
     def to_pandas(self, what: str = "terms") -> Any:
-        """The "terms", "variables" or "links" as a DataFrame."""
+        """One of the lists as a DataFrame.
+
+        Parameters
+        ----------
+        what : {"terms", "variables", "links"}, default="terms"
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row for every item of the list, one column for every attribute of the items.
+        """
         if what not in ("terms", "variables", "links"):
             raise ValueError(f"what={what!r} must be 'terms', 'variables' or 'links'.")
         import pandas as pd
@@ -117,26 +132,33 @@ class ModelExplanation:
         return pd.DataFrame([vars(item) for item in getattr(self, what)])
 
 
-def explain_model(model: Any) -> ModelExplanation:
-    """What a metric or a fitted estimator has learned.
+def explain_model(model: Model | Blend | SparseMetric) -> ModelExplanation:
+    """What a model has learned.
 
     Parameters
     ----------
-    model : SparseMetric, SDist, SDistClassifier, SDistClassifierCV, or one of the baselines
+    model : Model, Blend or SparseMetric
+        ``model_`` or ``metric_`` of a fitted estimator. Of a blend, its best model is explained.
+        A metric alone knows neither the stability of columns nor the share of the plain distance.
 
     Returns
     -------
     ModelExplanation
     """
-    metric = model if isinstance(model, SparseMetric) else model.metric_
-    stability = getattr(model, "stability_", None)
-    best = getattr(model, "best_estimator_", model)
+    if isinstance(model, SparseMetric):
+        return _explanation(model)
+    best = model.best
+    return _explanation(best.metric, best.stability, best.start_share)
+
+
+def _explanation(
+    metric: SparseMetric, stability: Float | None = None, start_share: float | None = None
+) -> ModelExplanation:
     terms = _terms(metric)
     shares = {kind: sum(term.share for term in terms if term.kind == kind) for kind in KINDS}
     return ModelExplanation(
-        terms, _variables(metric, stability), _links(metric), shares,
-        getattr(best, "start_share_", None),
-    )  # fmt: skip
+        terms, _variables(metric, stability), _links(metric), shares, start_share
+    )
 
 
 def _terms(metric: SparseMetric) -> list[TermShare]:
@@ -145,7 +167,7 @@ def _terms(metric: SparseMetric) -> list[TermShare]:
     return [
         TermShare(
             term.name,
-            tuple(_own_names(metric, term.columns)),
+            tuple(metric.feature_names[j] for j in table_columns(metric, term.columns)),
             _kind(metric, term.columns),
             term.weight / total,
             term.stability,
@@ -163,16 +185,16 @@ def _kind(metric: SparseMetric, columns: tuple[int, ...]) -> str:
     return "power" if len(columns) > 1 else "variable"
 
 
-def _own_names(metric: SparseMetric, columns: tuple[int, ...]) -> list[str]:
-    """The names of a term's columns; an indicator counts as the column it tells about."""
-    return [metric.feature_names[j] for j in sorted({_own(metric, j) for j in columns})]
+def table_columns(metric: SparseMetric, columns: tuple[int, ...]) -> list[int]:
+    """The distinct columns of the table behind a term: an indicator belongs to its column."""
+    return sorted({_table_column(metric, j) for j in columns})
 
 
-def _own(metric: SparseMetric, column: int) -> int:
-    if column < metric.n_features:
-        return column
+def _table_column(metric: SparseMetric, j: int) -> int:
+    if j < metric.n_features:
+        return j
     assert metric.imputation is not None
-    return metric.imputation.indicators[column - metric.n_features]
+    return metric.imputation.indicators[j - metric.n_features]
 
 
 def _variables(metric: SparseMetric, stability: Float | None) -> list[VariableShare]:
@@ -180,8 +202,8 @@ def _variables(metric: SparseMetric, stability: Float | None) -> list[VariableSh
     for term in metric.terms:
         distinct = sorted(set(term.columns))
         target = together if len(distinct) > 1 else alone
-        for column in distinct:
-            target[_own(metric, column)] += term.weight / len(distinct)
+        for j in distinct:
+            target[_table_column(metric, j)] += term.weight / len(distinct)
     total = (alone + together).sum() or 1.0
     shares = (alone + together) / total
     return [
@@ -202,8 +224,7 @@ def _links(metric: SparseMetric) -> list[Link]:
     total = 0.0
     for term in metric.terms:
         total += term.weight
-        columns = sorted({_own(metric, j) for j in term.columns})
-        pairs = list(combinations(columns, 2))
+        pairs = list(combinations(table_columns(metric, term.columns), 2))
         for pair in pairs:
             weights[pair] += term.weight / len(pairs)
     links = [

@@ -1,4 +1,4 @@
-"""The report: one self-contained page about a model and how it does on some rows."""
+"""The report: one self-contained page about a model and how well it classifies some rows."""
 
 from ._report import Report, make_report
 

@@ -1,8 +1,9 @@
-"""How good a model is on labelled rows: scores with their intervals, and what the curves are."""
+"""How well a model classifies labelled rows: scores, intervals and curves."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import beta
@@ -16,29 +17,123 @@ from sklearn.metrics import (
 
 from .._typing import Float, Index
 
-#: Points of a ROC curve, at most, and bins of a calibration curve.
+#: The most points of a ROC curve, and the most bins of a calibration curve.
 ROC_POINTS = 200
 BINS = 10
+#: The least number of rows in a bin.
+BIN_ROWS = 10
 
 
-def quality(labels: Index, probabilities: Float, predicted: Index) -> dict[str, Any]:
-    """Everything that follows from the classes and what a model says about them."""
+class Score(NamedTuple):
+    """A score and an explanation of its values."""
+
+    name: str
+    value: float
+    meaning: str
+
+
+@dataclass(frozen=True)
+class RocCurve:
+    """The ROC curve of one class against the others.
+
+    Attributes
+    ----------
+    code : int
+        The number of the class.
+    points : list of (float, float)
+        False positive rates and true positive rates.
+    area : float
+    """
+
+    code: int
+    points: list[tuple[float, float]]
+    area: float
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Rows with similar predicted probabilities.
+
+    Attributes
+    ----------
+    predicted : float
+        The mean of the predicted probabilities.
+    observed : float
+        The observed frequency.
+    low, high : float
+        The 95% interval of the frequency.
+    n : int
+        The number of rows.
+    """
+
+    predicted: float
+    observed: float
+    low: float
+    high: float
+    n: int
+
+
+@dataclass(frozen=True)
+class Quality:
+    """How well a model classifies labelled rows.
+
+    Attributes
+    ----------
+    n, errors : int
+        The numbers of rows and of wrong predictions.
+    scores : list of Score
+    confusion : list of list of int
+        One list for every class: how often its rows were predicted as each class.
+    roc : list of RocCurve
+    calibration : list of Bin
+    """
+
+    n: int
+    errors: int
+    scores: list[Score]
+    confusion: list[list[int]]
+    roc: list[RocCurve]
+    calibration: list[Bin]
+
+    @property
+    def error(self) -> float:
+        """The share of wrong predictions."""
+        return self.errors / self.n
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95% interval of the error."""
+        return interval(self.errors, self.n)
+
+
+def quality(labels: Index, probabilities: Float, predicted: Index) -> Quality:
+    """Scores and curves of predictions.
+
+    Parameters
+    ----------
+    labels, predicted : ndarray of int of shape (n_samples,)
+        The numbers of the true and of the predicted classes.
+    probabilities : ndarray of shape (n_samples, n_classes)
+    """
     n_classes = probabilities.shape[1]
-    errors = int((predicted != labels).sum())
-    return {
-        "n": len(labels),
-        "errors": errors,
-        "error": errors / len(labels),
-        "interval": interval(errors, len(labels)),
-        "scores": _scores(labels, probabilities, predicted),
-        "confusion": confusion_matrix(labels, predicted, labels=range(n_classes)).tolist(),
-        "roc": _curves(labels, probabilities),
-        "calibration": calibration(labels, probabilities),
-    }
+    return Quality(
+        n=len(labels),
+        errors=int((predicted != labels).sum()),
+        scores=_scores(labels, probabilities, predicted),
+        confusion=confusion_matrix(labels, predicted, labels=range(n_classes)).tolist(),
+        roc=_curves(labels, probabilities),
+        calibration=calibration(labels, probabilities),
+    )
 
 
 def interval(errors: int, n: int, level: float = 0.95) -> tuple[float, float]:
-    """Clopper and Pearson's interval of a share: never too narrow, also for few rows.
+    """Clopper and Pearson's interval of a share. It has at least its level, also for few rows.
+
+    Parameters
+    ----------
+    errors, n : int
+        The numbers of errors and of rows.
+    level : float, default=0.95
 
     Examples
     --------
@@ -53,27 +148,30 @@ def interval(errors: int, n: int, level: float = 0.95) -> tuple[float, float]:
     return low, high
 
 
-def _scores(labels: Index, probabilities: Float, predicted: Index) -> list[tuple[str, float, str]]:
-    """Name, value and what it means."""
+def _scores(labels: Index, probabilities: Float, predicted: Index) -> list[Score]:
     n_classes = probabilities.shape[1]
     present = np.unique(labels)
-    # As balanced_accuracy_score, which warns where the rows are all of one class.
-    recognised = float(recall_score(labels, predicted, labels=present, average="macro"))
+    # This is balanced_accuracy_score, which warns if all rows are of one class.
+    recall = float(recall_score(labels, predicted, labels=present, average="macro"))
     found = [
-        ("Balanced accuracy", recognised,
-         "the mean over the classes of the share that is recognised; guessing gives "
-         f"{1 / n_classes:.2f}"),
-    ]  # fmt: skip
+        Score(
+            "Balanced accuracy",
+            recall,
+            "the mean over the classes of the share of rows that are classified correctly; "
+            f"guessing gives {1 / n_classes:.2f}",
+        )
+    ]
     if len(present) == n_classes:
-        found.append(("Area under the ROC curve", _auc(labels, probabilities),
-                      "how well rows are ranked; guessing gives 0.5, 1 is perfect"))  # fmt: skip
-    one_hot = np.eye(n_classes)[labels]
-    brier = float(((probabilities - one_hot) ** 2).sum(axis=1).mean())
+        meaning = "how well the probabilities rank the rows; guessing gives 0.5, 1 is perfect"
+        found.append(Score("Area under the ROC curve", _auc(labels, probabilities), meaning))
+    brier = float(((probabilities - np.eye(n_classes)[labels]) ** 2).sum(axis=1).mean())
     if n_classes == 2:
         brier = float(((probabilities[:, 1] - labels) ** 2).mean())
-    found.append(("Brier score", brier, "the mean squared error of the probabilities; 0 is best"))
+    found.append(
+        Score("Brier score", brier, "the mean squared error of the probabilities; 0 is best")
+    )
     loss = float(log_loss(labels, probabilities, labels=range(n_classes)))
-    found.append(("Log loss", loss, "punishes confident errors; 0 is best"))
+    found.append(Score("Log loss", loss, "confident wrong predictions cost most; 0 is best"))
     return found
 
 
@@ -83,38 +181,42 @@ def _auc(labels: Index, probabilities: Float) -> float:
     return float(roc_auc_score(labels, probabilities, multi_class="ovr"))
 
 
-def _curves(labels: Index, probabilities: Float) -> list[dict[str, Any]]:
-    """The ROC curve of the second of two classes, or of each of several against the rest."""
+def _curves(labels: Index, probabilities: Float) -> list[RocCurve]:
+    """The ROC curve of the second of two classes, or of each of several against the others."""
     n_classes = probabilities.shape[1]
     found = []
     for c in [1] if n_classes == 2 else range(n_classes):
         own = labels == c
         if own.any() and not own.all():
             false, true, _ = roc_curve(own, probabilities[:, c])
-            some = np.unique(np.linspace(0, len(false) - 1, ROC_POINTS).astype(int))
-            area = float(roc_auc_score(own, probabilities[:, c]))
-            points = np.stack([false[some], true[some]], axis=1).round(4).tolist()
-            found.append({"class": int(c), "points": points, "auc": area})
+            kept = np.unique(np.linspace(0, len(false) - 1, ROC_POINTS).astype(int))
+            points = [(float(a), float(b)) for a, b in zip(false[kept], true[kept])]
+            found.append(RocCurve(c, points, float(roc_auc_score(own, probabilities[:, c]))))
     return found
 
 
-def calibration(labels: Index, probabilities: Float) -> list[dict[str, float]]:
-    """What was said and what came true: of the second of two classes, or of the predicted one.
+def calibration(labels: Index, probabilities: Float) -> list[Bin]:
+    """Predicted probabilities and observed frequencies, in bins with equally many rows.
 
-    Bins hold equally many rows, so that each point is as sure as the next.
+    With two classes they are those of the second class. With more classes they are the probability
+    of the predicted class, and how often the prediction is correct.
+
+    Parameters
+    ----------
+    labels : ndarray of int of shape (n_samples,)
+    probabilities : ndarray of shape (n_samples, n_classes)
     """
     if probabilities.shape[1] == 2:
-        said, true = probabilities[:, 1], labels == 1
+        predicted, observed = probabilities[:, 1], labels == 1
     else:
-        said, true = probabilities.max(axis=1), probabilities.argmax(axis=1) == labels
-    order = np.argsort(said, kind="stable")
-    bins = [
-        part for part in np.array_split(order, min(BINS, max(1, len(order) // 10))) if len(part)
-    ]
+        predicted = probabilities.max(axis=1)
+        observed = probabilities.argmax(axis=1) == labels
+    order = np.argsort(predicted, kind="stable")
+    n_bins = min(BINS, max(1, len(order) // BIN_ROWS))
     found = []
-    for part in bins:
-        count = int(true[part].sum())
+    for part in np.array_split(order, n_bins):
+        count = int(observed[part].sum())
         low, high = interval(count, len(part))
-        found.append({"said": float(said[part].mean()), "true": count / len(part),
-                      "low": low, "high": high, "n": len(part)})  # fmt: skip
+        mean = float(predicted[part].mean())
+        found.append(Bin(mean, count / len(part), low, high, len(part)))
     return found

@@ -1,6 +1,6 @@
-"""The rows of a report: where they lie under the metric, and why each is classified as it is.
+"""The rows on the page: their places on the map, and the reasons for their predictions.
 
-All of it goes into the page as short binary columns, so that 20,000 rows stay small.
+The numbers go into the page as short binary columns, so that a page with 20,000 rows stays small.
 """
 
 from __future__ import annotations
@@ -13,24 +13,35 @@ import numpy as np
 import numpy.typing as npt
 
 from .._typing import Float, Index
-from ..inspection._rows import decomposed
+from ..engines import Engine
+from ..inspection import decomposed
+from ..model import Model
+from ._classified import ClassifiedRows
 
-#: Rows in a page.
+#: The most rows of a page.
 MOST_ROWS = 20_000
-#: Terms that are named as reasons for a row, and variables whose values are shown.
+#: Number of terms that are named as reasons for a row, and of variables whose values are shown.
 REASONS = 5
 SHOWN_VARIABLES = 8
-#: A second direction with less of the variance is none.
+#: The map shows one direction if the second one has a smaller share of the variance than this.
 FLAT = 1e-6
-#: Terms times rows at a time.
+#: Product of the numbers of terms and rows that are computed at a time.
 BLOCK_SIZE = 2**22
-#: Terms times rows, all together: more rows are shown, but not explained.
+#: Product of the numbers of terms and explained rows. Further rows are shown without reasons.
 MOST_WORK = 3 * 10**8
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Projection:
-    """The leading directions of the training rows' embedding."""
+    """The leading directions of the training rows' embedding.
+
+    Attributes
+    ----------
+    center : ndarray of shape (rank,)
+    basis : ndarray of shape (rank, n_dimensions)
+    shares : ndarray of shape (n_dimensions,)
+        The shares of the variance.
+    """
 
     center: Float
     basis: Float
@@ -43,7 +54,7 @@ class Projection:
         basis = np.zeros((embedding.shape[1], n_dimensions))
         kept = min(n_dimensions, len(size))
         basis[:, :kept] = directions[:kept].T
-        # The sign is arbitrary: the largest entry is positive.
+        # The sign of a direction is arbitrary: make its largest entry positive.
         largest = np.abs(basis).argmax(axis=0)
         basis *= np.where(basis[largest, range(n_dimensions)] < 0, -1, 1)
         total = float((size**2).sum()) or 1.0
@@ -56,113 +67,170 @@ class Projection:
         return result
 
 
-def rows_data(
-    model: Any, X: Float, embedding: Float, labels: Index, probabilities: Float, predicted: Index
-) -> dict[str, Any]:
-    """The points, classes and reasons of rows, packed for the page."""
-    training = model._readout.training
-    projection = Projection.of(training.rows)
-    points = projection(embedding)
+@dataclass(frozen=True, eq=False)
+class Reasons:
+    """Why rows are classified as they are.
+
+    The reasons for a row are the terms whose contributions to its squared distances to two training
+    rows differ most. These are the nearest training row of the predicted class and the nearest one
+    of the second most probable class. Over all terms, the differences sum to the difference of the
+    two squared distances.
+
+    Attributes
+    ----------
+    against : ndarray of int of shape (n_explained,)
+        The number of the second most probable class.
+    near : ndarray of int of shape (n_explained, 2)
+        The numbers of the two training rows.
+    distances : ndarray of shape (n_explained, 2)
+        The squared distances to them.
+    terms : ndarray of int of shape (n_explained, n_reasons)
+        The terms with the largest differences.
+    amounts : ndarray of shape (n_explained, n_reasons)
+        The differences.
+    """
+
+    against: Index
+    near: Index
+    distances: Float
+    terms: Index
+    amounts: Float
+
+
+def rows_of_page(model: Model, rows: ClassifiedRows, engine: Engine | None) -> dict[str, Any]:
+    """Points, classes, values and reasons of the first MOST_ROWS rows, packed for the page.
+
+    Parameters
+    ----------
+    model : Model
+        With its training rows.
+    rows : ClassifiedRows
+    engine : Engine or None
+    """
+    rows = rows.first(MOST_ROWS)
+    projection = Projection.of(model.training.rows)
+    points = projection(rows.embedding)
     flat = projection.shares[1] < FLAT
     if flat:
         points[:, 1] = _spread(points[:, 0])
     variables = _heaviest(model)
-    data = {
-        "n": len(X),
+    probability = rows.probabilities[np.arange(len(rows)), rows.predicted]
+    labels = rows.predicted if rows.labels is None else rows.labels
+    return {
+        "n": len(rows),
+        "labelled": rows.labels is not None,
+        "numbers": packed(rows.numbers, "int32"),
+        "last": int(rows.numbers[-1]),
         "points": packed(_as_integers(points), "uint16"),
         "labels": packed(labels, "uint16"),
-        "predicted": packed(predicted, "uint16"),
-        "probability": packed(np.rint(255 * probabilities[np.arange(len(X)), predicted]), "uint8"),
+        "predicted": packed(rows.predicted, "uint16"),
+        "probability": packed(np.rint(255 * probability), "uint8"),
         "flat": bool(flat),
         "shares": projection.shares.round(3).tolist(),
-        "variables": [model.metric_.feature_names[j] for j in variables],
-        "values": packed(X[:, variables], "float32"),
+        "variables": [model.metric.feature_names[j] for j in variables],
+        "values": packed(rows.X[:, variables], "float32"),
+        **_packed_reasons(model, _reasons(model, rows, engine)),
     }
-    return {**data, **_reasons(model, X, embedding, predicted, probabilities)}
 
 
-def _heaviest(model: Any) -> list[int]:
-    importance = model.metric_.importances()
+def _heaviest(model: Model) -> list[int]:
+    """The columns with the largest shares of the metric."""
+    importance = model.metric.importances()
     order = np.argsort(-importance, kind="stable")[:SHOWN_VARIABLES]
     return [int(j) for j in order if importance[j] > 0]
 
 
 def _spread(places: Float) -> Float:
-    """Heights for marks on a line, which would hide each other: even, and in no order."""
+    """Heights for marks that lie on a line, so that the marks do not hide each other.
+
+    Multiples of the golden ratio modulo 1 are evenly spread, and close rows get distant heights.
+    """
     golden = (np.sqrt(5) - 1) / 2
     result: Float = 0.3 * np.ptp(places) * ((golden * np.arange(len(places))) % 1)
     return result
 
 
 def _as_integers(points: Float) -> npt.NDArray[np.uint16]:
-    """Places on a grid of 65536 x 65536 with the same scale in both directions."""
+    """Points on a grid of 65536 x 65536 with the same scale in both directions."""
     low = points.min(axis=0)
     width = float((points - low).max()) or 1.0
-    return np.rint((points - low) / width * 65535).astype(np.uint16)
+    result: npt.NDArray[np.uint16] = np.rint((points - low) / width * 65535).astype(np.uint16)
+    return result
 
 
-def _reasons(
-    model: Any, X: Float, embedding: Float, predicted: Index, probabilities: Float
-) -> dict[str, Any]:
-    """For every row its nearest training rows of the predicted and of the next class, and why.
-
-    The reasons are the terms whose contributions to the two squared distances differ most; they
-    add up, over all terms, to the difference of the squared distances.
-    """
-    metric = model.metric_
-    n_terms = max(len(metric.columns), 1)
-    explained = min(len(X), MOST_WORK // n_terms)
-    against = _next_class(probabilities, predicted)[:explained]
-    own = _nearest_of(model, embedding[:explained], predicted[:explained])
-    other = _nearest_of(model, embedding[:explained], against)
-    inside, table = metric.without_imputation(), model._crossfit.X
-    n_reasons = min(REASONS, len(metric.columns))
-    terms = np.zeros((explained, n_reasons), dtype=np.int64)
-    amounts = np.zeros((explained, n_reasons))
-    distances = np.zeros((explained, 2))
-    step = max(1, BLOCK_SIZE // n_terms)
-    for start in range(0, explained, step):
-        block = slice(start, min(start + step, explained))
-        features = metric.term_features(X[block])
-        near = decomposed(metric, features - inside.term_features(table[own[block]]))
-        far = decomposed(metric, features - inside.term_features(table[other[block]]))
+def _reasons(model: Model, rows: ClassifiedRows, engine: Engine | None) -> Reasons:
+    """The reasons for the first rows, as many as MOST_WORK allows."""
+    n_terms = len(model.metric.columns)
+    rows = rows.first(MOST_WORK // max(n_terms, 1))
+    against = _second_class(rows.probabilities, rows.predicted)
+    own = _nearest_of_class(model, rows.embedding, rows.predicted, engine)
+    other = _nearest_of_class(model, rows.embedding, against, engine)
+    terms = np.zeros((len(rows), min(REASONS, n_terms)), dtype=np.intp)
+    amounts, distances = np.zeros(terms.shape), np.zeros((len(rows), 2))
+    step = max(1, BLOCK_SIZE // max(n_terms, 1))
+    for start in range(0, len(rows), step):
+        block = slice(start, min(start + step, len(rows)))
+        near, far = _contributions(model, rows.X[block], own[block], other[block])
         distances[block] = np.stack([near.sum(axis=1), far.sum(axis=1)], axis=1)
         difference = far - near
-        order = np.argsort(-np.abs(difference), axis=1, kind="stable")[:, :n_reasons]
+        order = np.argsort(-np.abs(difference), axis=1, kind="stable")[:, : terms.shape[1]]
         terms[block] = order
         amounts[block] = np.take_along_axis(difference, order, axis=1)
-    return {
-        "explained": explained,
-        "terms": [metric.name(term) for term in metric.columns],
-        "against": packed(against, "uint16"),
-        "near": packed(model._training_rows[np.stack([own, other], axis=1)], "int32"),
-        "distances": packed(distances, "float32"),
-        "reasons": packed(terms, "uint16" if n_terms < 2**16 else "int32"),
-        "amounts": packed(amounts, "float32"),
-        "n_reasons": n_reasons,
-    }  # fmt: skip
+    numbers = model.rows.numbers[np.stack([own, other], axis=1)]
+    return Reasons(against, numbers, distances, terms, amounts)
 
 
-def _next_class(probabilities: Float, predicted: Index) -> Index:
-    """The most probable class but the predicted one."""
+def _contributions(model: Model, X: Float, own: Index, other: Index) -> tuple[Float, Float]:
+    """The contributions of the terms to the squared distances between rows and training rows."""
+    metric, inside, values = model.metric, model.inside, model.rows.values
+    features = metric.term_features(X)
+    near = decomposed(metric, features - inside.term_features(values[own]))
+    far = decomposed(metric, features - inside.term_features(values[other]))
+    return near, far
+
+
+def _second_class(probabilities: Float, predicted: Index) -> Index:
+    """The number of the most probable class apart from the predicted one."""
     others = probabilities.copy()
     others[np.arange(len(others)), predicted] = -1.0
     result: Index = others.argmax(axis=1)
     return result
 
 
-def _nearest_of(model: Any, embedding: Float, classes: Index) -> Index:
-    """The nearest training row of a class for every row."""
-    training = model._readout.training
+def _nearest_of_class(
+    model: Model, embedding: Float, classes: Index, engine: Engine | None
+) -> Index:
+    """For every row, the place of the nearest training row of a class."""
     found = np.zeros(len(embedding), dtype=np.intp)
     for c in np.unique(classes):
-        members, own = training.members(int(c)), np.flatnonzero(classes == c)
-        rows, _ = model._engine().nearest(embedding[own], training.rows[members], 1)
-        found[own] = members[rows[:, 0]]
+        own = np.flatnonzero(classes == c)
+        near, _ = model.nearest(embedding[own], 1, engine, int(c))
+        found[own] = near[:, 0]
     return found
 
 
+def _packed_reasons(model: Model, reasons: Reasons) -> dict[str, Any]:
+    names = [term.name for term in model.metric.terms]
+    return {
+        "explained": len(reasons.against),
+        "terms": names,
+        "against": packed(reasons.against, "uint16"),
+        "near": packed(reasons.near, "int32"),
+        "distances": packed(reasons.distances, "float32"),
+        "reasons": packed(reasons.terms, "uint16" if len(names) < 2**16 else "int32"),
+        "amounts": packed(reasons.amounts, "float32"),
+        "n_reasons": reasons.terms.shape[1],
+    }
+
+
 def packed(array: npt.ArrayLike, dtype: str) -> dict[str, str]:
-    """A column as the page reads it: little-endian bytes, in base64."""
+    """A column as the page reads it: little-endian bytes, in base64.
+
+    Parameters
+    ----------
+    array : array-like
+    dtype : {"uint8", "uint16", "int32", "float32"}
+        The type of the numbers in the page.
+    """
     values = np.ascontiguousarray(np.asarray(array), dtype=np.dtype(dtype).newbyteorder("<"))
     return {"type": dtype, "data": base64.b64encode(values.tobytes()).decode()}

@@ -1,67 +1,86 @@
-"""The path: what the model was after each of some steps."""
+"""The path: the model after some of its steps."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
-import numpy.typing as npt
 
-from .._typing import Float
-from ..selection.crossfit import Variant
+from .._typing import Float, Index
+from ..engines import Engine
+from ..model import Model
+from ._classified import ClassifiedRows
 
-#: Steps that the slider stops at, at most, and rows that are classified at each.
+#: The most steps at which the slider stops, and the most rows that are classified at each of them.
 STOPS = 25
 ROWS = 1000
-#: Variables shown at a stop.
+#: Number of variables that are shown at a stop.
 VARIABLES = 10
-#: Rows times terms times stops: beyond, errors along the path are left out.
+#: The errors along the path are left out if the product of the numbers of training rows, terms and
+#: stops is larger than this.
 MOST_WORK = 5 * 10**8
 
 
-def stages(model: Any, X: Any, y: npt.NDArray[Any]) -> list[dict[str, Any]]:
-    """Terms, variables, loss and the error on some labelled rows, at evenly spaced steps.
+class Stage(TypedDict):
+    """The model after a number of steps.
 
-    Stages are those before pruning, as ``staged_predict`` has them.
+    ``error`` is the share of the given rows that the model classifies wrongly then, or None if
+    there are no rows with known classes. ``shares`` are names of variables and their shares of the
+    metric, in decreasing order.
     """
-    longest = max(len(fit.path) for fit in model._crossfit.fits)
+
+    step: int
+    terms: int
+    variables: int
+    loss: float
+    error: float | None
+    shares: list[tuple[str, float]]
+
+
+def stages(
+    model: Model, rows: ClassifiedRows | None = None, engine: Engine | None = None
+) -> list[Stage]:
+    """The model at evenly spaced steps, before pruning. Empty if no step was accepted.
+
+    Parameters
+    ----------
+    model : Model
+        With its training rows.
+    rows : ClassifiedRows, optional
+        If their classes are known, every stage has the error on the first ROWS of them.
+    engine : Engine, optional
+    """
+    longest = model.history.n_steps
     if not longest:
         return []
     stops = np.unique(np.linspace(1, longest, min(STOPS, longest)).round().astype(int))
-    n_rows = min(len(y), ROWS)
-    width = model._crossfit.X.shape[0] * max(len(model.metric_.columns), 1)
-    with_errors = width * len(stops) <= MOST_WORK
-    queries, y = (X[:n_rows], y[:n_rows]) if with_errors else (X[:0], y[:0])
-    losses = _losses(model)
-    return [_stage(model, int(m), queries, y, losses[m - 1]) for m in stops]
+    labelled = None
+    if rows is not None and rows.labels is not None and _work(model) * len(stops) <= MOST_WORK:
+        labelled = (rows.X[:ROWS], rows.labels[:ROWS])
+    losses = model.history.losses()
+    return [_stage(model, int(m), float(losses[m - 1]), labelled, engine) for m in stops]
 
 
-def _stage(model: Any, m: int, X: Any, y: npt.NDArray[Any], loss: float) -> dict[str, Any]:
-    variant = Variant(model._variant.share, steps=m)
-    metric = model._crossfit.metric(variant, model.metric_.feature_names, model.metric_.imputation)
+def _work(model: Model) -> int:
+    return len(model.rows) * max(len(model.metric.columns), 1)
+
+
+def _stage(
+    model: Model, m: int, loss: float, labelled: tuple[Float, Index] | None, engine: Engine | None
+) -> Stage:
+    metric = model.history.metric_after(m, model.metric)
     shares = metric.importances()
     order = np.argsort(-shares, kind="stable")[:VARIABLES]
     error = None
-    if len(y):
-        readout = model._made_readout(metric.without_imputation())
-        evidence = readout(metric.transform(X))
-        labels = model._labels(model._candidate.calibration.log_odds(evidence))
-        error = float(np.mean(labels != y))
+    if labelled is not None:
+        X, labels = labelled
+        predicted = model.labels_of(model.log_odds_after(m, X, engine))
+        error = float(np.mean(predicted != model.classes[labels]))
     return {
         "step": m,
         "terms": len(metric.columns),
         "variables": int((shares > 0).sum()),
         "loss": loss,
         "error": error,
-        "shares": [[metric.feature_names[j], float(shares[j])] for j in order if shares[j] > 0],
+        "shares": [(metric.feature_names[j], float(shares[j])) for j in order if shares[j] > 0],
     }
-
-
-def _losses(model: Any) -> Float:
-    """The mean over the fits of the loss a row has after each step; fits that ended stay there."""
-    paths = [fit.path for fit in model._crossfit.fits if len(fit.path)]
-    longest = max(len(path) for path in paths)
-    losses = [[step.loss for step in path.steps] for path in paths]
-    padded = [line + line[-1:] * (longest - len(line)) for line in losses]
-    result: Float = np.mean(padded, axis=0)
-    return result

@@ -13,7 +13,7 @@
   const short = (x) => (Number.isNaN(x) ? "missing" : Number(x.toPrecision(4)).toString());
   const redraw = [];
 
-  // Light and dark: what the system says, until the reader says otherwise.
+  // The page follows the system's choice of light or dark until the reader changes it.
   byId("theme").addEventListener("click", () => {
     const root = document.documentElement;
     const system = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
@@ -28,7 +28,7 @@
     return new TYPES[column.type](bytes.buffer);
   };
 
-  // Marks differ in form as well as in colour.
+  // The marks of classes differ in form as well as in colour.
   const FORMS = [
     (g, x, y, r) => g.arc(x, y, r, 0, 7),
     (g, x, y, r) => { g.moveTo(x, y - 1.3 * r); g.lineTo(x + 1.2 * r, y + r); g.lineTo(x - 1.2 * r, y + r); g.closePath(); },
@@ -93,7 +93,7 @@
     }
 
     const head = (i) => {
-      const right = rows.labelled ? (labels[i] === predicted[i] ? ", correctly" : `, but is “${data.classes[labels[i]]}”`) : "";
+      const right = rows.labelled ? (labels[i] === predicted[i] ? ", correctly" : `, but its class is “${data.classes[labels[i]]}”`) : "";
       return `Row ${numbers[i]}: classified as “${data.classes[predicted[i]]}” (probability ${percent(probability[i] / 255)})${right}`;
     };
 
@@ -102,7 +102,7 @@
       input.value = numbers[i];
       said.replaceChildren(make("h3", head(i)));
       if (i < rows.explained) said.append(...why(i));
-      else said.append(make("p", "Its reasons are not part of this page.", "note"));
+      else said.append(make("p", "The reasons for this row are not part of this page.", "note"));
       said.append(valuesOf(i));
       draw();
     }
@@ -112,7 +112,7 @@
       const first = make("p", `Nearest training row of “${own}”: number ${near[2 * i]}, squared distance ${short(distances[2 * i])}. `
         + `Nearest of “${other}”: number ${near[2 * i + 1]}, ${short(distances[2 * i + 1])}.`);
       const table = make("table"), body = make("tbody");
-      table.append(make("caption", `Terms that put “${other}” farther away (to the right) or nearer (to the left)`), body);
+      table.append(make("caption", `Terms that increase (to the right) or decrease (to the left) the distance to “${other}” compared with “${own}”`), body);
       let largest = 0;
       for (let k = 0; k < rows.n_reasons; k++) largest = Math.max(largest, Math.abs(amounts[i * rows.n_reasons + k]));
       for (let k = 0; k < rows.n_reasons; k++) {
@@ -132,7 +132,7 @@
 
     function valuesOf(i) {
       const table = make("table"), body = make("tbody"), m = rows.variables.length;
-      table.append(make("caption", "Its values"), body);
+      table.append(make("caption", "Values of the row"), body);
       rows.variables.forEach((name, j) => {
         const line = make("tr"), cell = make("th", name);
         cell.scope = "row";

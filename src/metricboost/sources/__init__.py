@@ -1,9 +1,9 @@
-"""Where a table lives, and what is computed from all of its rows.
+"""Where a table lives: samples of its rows, and what is computed from all of its rows.
 
 A metric is learned from a bounded sample of rows. Column constants, medians and the moments of
-products come from all rows. Both reach the rows through :class:`Source`: one implementation for
-tables in memory or in memory-mapped files, one for collections on a Dask cluster
-(``metricboost.dask``).
+products come from all rows. :class:`Source` is the interface for both. :class:`InMemory` is a table
+in memory or in a memory-mapped file. ``sources.cluster`` has the collections on a Dask cluster, and
+needs Dask.
 """
 
 from .base import Block, Source

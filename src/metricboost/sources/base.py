@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol, Self, TypeVar
 
 from .._typing import Data, Float, Index
-from ..imputation import Imputation
+from ..inputs import Imputation
 
 
 class Summable(Protocol):
@@ -24,9 +24,14 @@ S = TypeVar("S", bound=Summable)
 class Block:
     """Some rows of a table.
 
-    ``numbers`` are the numbers of the rows in the table as it was given, ``labels`` their class
-    numbers. ``X`` has their values in float64; it has no columns if the reduction did not ask for
-    columns.
+    Attributes
+    ----------
+    numbers : ndarray of int
+        The numbers of the rows in the table that was given to ``fit``.
+    labels : ndarray of int
+        The numbers of their classes.
+    X : ndarray of shape (n_rows, n_columns)
+        Their values in float64. It has no columns if the reduction did not ask for values.
     """
 
     numbers: Index
@@ -37,14 +42,14 @@ class Block:
 class Source(ABC):
     """The rows of a table that have a weight.
 
-    At most a few blocks of rows, and some chosen rows, are in memory at a time.
+    Only a few blocks of rows, and the rows of a sample, are in memory at a time.
 
     Attributes
     ----------
     shape : tuple of int
-        Rows and columns. With an imputation, the columns include its indicators.
+        Numbers of rows and columns. The indicators of an imputation are columns too.
     class_count : ndarray of shape (n_classes,)
-        How many rows each class has.
+        The number of rows of every class.
     """
 
     shape: tuple[int, int]
@@ -61,15 +66,37 @@ class Source(ABC):
         summarise : callable
             Takes a :class:`Block`. It must be picklable, because it may run on a worker.
         columns : bool, default=True
-            Whether the blocks have values. Without them no column is read.
+            Whether the blocks have values. If not, no values are read.
         least_rows : int, default=1
-            The least number of rows of a block, for summaries that are larger than a block.
+            The least number of rows of a block. Summaries that are larger than a block need more
+            rows.
+
+        Returns
+        -------
+        The sum, of the type that ``summarise`` returns.
         """
 
     @abstractmethod
     def take(self, numbers: Index) -> tuple[Data, Index, Float]:
-        """Some rows in memory, in ascending order of their numbers: values, labels, weights."""
+        """Some rows, in memory.
+
+        Parameters
+        ----------
+        numbers : ndarray of int
+            The numbers of the rows, in ascending order.
+
+        Returns
+        -------
+        X : array or sparse matrix
+        labels : ndarray of int
+        weight : ndarray
+        """
 
     @abstractmethod
     def imputed(self, imputation: Imputation) -> Self:
-        """The same rows with missing values filled, and with the columns of the indicators."""
+        """The same rows with missing values filled, and with the columns of the indicators.
+
+        Parameters
+        ----------
+        imputation : Imputation
+        """

@@ -1,8 +1,8 @@
 """A table on a Dask cluster: reductions and samples are computed where the partitions are.
 
-The client never has more than the summaries of partitions and the rows of a sample. Partitions are
-computed again in every pass, unless the user keeps them on the workers (``X.persist()``). If a
-worker is lost, Dask computes its partitions again.
+The client gets only the summaries of the partitions and the rows of a sample. Every pass computes
+the partitions again, unless the user keeps them on the workers (``X.persist()``). If a worker is
+lost, Dask computes its partitions again.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from scipy import sparse
 
 from .._blocks import is_sparse
 from .._typing import Data, Float, Index
-from ..imputation import Imputation
+from ..inputs import Imputation, numbers_of, refuse_missing_labels
 from .base import Block, S, Source
 from .memory import InMemory
 
-#: The share of the client's free memory that rows may take.
+#: The share of the free memory of the client that the rows of a sample may take.
 SHARE_OF_MEMORY = 0.5
-#: The most different labels of a partition that are looked at.
+#: The most different labels that the first pass returns of a partition.
 MOST_LABELS = 100_000
 
 Array = npt.NDArray[Any]
@@ -36,7 +36,14 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Part:
-    """A partition: its rows, labels and weights, which may be values to compute."""
+    """A partition: its rows, their labels and their weights, which may be Dask values.
+
+    Attributes
+    ----------
+    X, y : object
+    weight : object
+        None if no weights were given.
+    """
 
     X: Any
     y: Any
@@ -45,7 +52,18 @@ class Part:
 
 @dataclass(frozen=True)
 class Look:
-    """What is known of a partition after the first pass."""
+    """What the first pass finds in a partition.
+
+    Attributes
+    ----------
+    n_rows : int
+    labels : ndarray
+        The different labels.
+    counts, weights : ndarray
+        For every label, the number of rows with a weight and the sum of the weights.
+    missing, infinite : ndarray of bool
+        For every column, whether it has missing or infinite values.
+    """
 
     n_rows: int
     labels: Array
@@ -57,7 +75,7 @@ class Look:
 
 @dataclass(frozen=True)
 class Failed:
-    """An error of our own tasks. Any other error is one of the user's partitions."""
+    """An error in a task of this module. All other errors come from the partitions of the user."""
 
     error: Exception
 
@@ -75,11 +93,11 @@ class OnCluster(Source):
     n_columns : int
     classes : ndarray
     counts : ndarray of int
-        Rows with a weight of every class.
+        The number of rows with a weight of every class.
     class_weight : ndarray
-        What the weights of the rows of every class are multiplied by.
-    read : callable
-        From a partition to a table in memory; it refuses what is no number.
+        The factor of the weights of the rows of every class.
+    imputation : Imputation, default=None
+        How missing values are filled; None if they are not.
     """
 
     client: Client
@@ -89,7 +107,6 @@ class OnCluster(Source):
     classes: Array
     counts: Index
     class_weight: Float
-    read: Callable[[Any], Data]
     imputation: Imputation | None = None
 
     @property
@@ -109,7 +126,8 @@ class OnCluster(Source):
     ) -> S:
         total: S | None = None
         tasks = (
-            self._task(i, _reduced, columns, summarise, columns, least_rows) for i in self._full()
+            self._task(i, _reduced, columns, summarise, columns, least_rows)
+            for i in self._with_rows()
         )
         for found in results(self.client, list(tasks)):
             if found is not None:
@@ -133,17 +151,19 @@ class OnCluster(Source):
         whole = sparse.vstack(X, format="csr") if is_sparse(X[0]) else np.concatenate(X)
         return whole, np.concatenate(labels), np.concatenate(weight)
 
-    def _full(self) -> list[int]:
+    def _with_rows(self) -> list[int]:
+        """The numbers of the partitions that have rows."""
         return [i for i, size in enumerate(self.sizes) if size]
 
     def _task(self, i: int, task: Callable[..., Any], columns: bool, *args: Any) -> Delayed:
-        """A task on the rows of a partition, as a table in memory."""
+        """A task on a partition, which the task gets as a table in memory.
+
+        Without columns the task does not need the values of the partition.
+        """
         first = int(np.sum(self.sizes[:i], dtype=np.intp))
         part = self.parts[i]
-        reading = _Reading(
-            self.classes, self.class_weight, self.read if columns else None, self.n_columns,
-            self.sizes[i], first, self.imputation,
-        )  # fmt: skip
+        shape = self.sizes[i], self.n_columns
+        reading = _Reading(self.classes, self.class_weight, shape, first, self.imputation)
         X = part.X if columns else None
         return delayed(_guarded, pure=False, traverse=False)(
             task, reading, X, part.y, part.weight, *args
@@ -152,36 +172,31 @@ class OnCluster(Source):
 
 @dataclass(frozen=True)
 class _Reading:
-    """How a partition becomes a table in memory."""
+    """Makes a table in memory of a partition. ``first`` is the number of its first row."""
 
     classes: Array
     class_weight: Float
-    read: Callable[[Any], Data] | None
-    n_columns: int
-    n_rows: int
+    shape: tuple[int, int]
     first: int
     imputation: Imputation | None
 
     def __call__(self, X: Any, y: Any, weight: Any) -> InMemory:
-        # A label that is no class has only rows without a weight.
+        # All rows with a label that is not a class have the weight 0, so any class will do.
         labels = np.minimum(np.searchsorted(self.classes, natural(y)), len(self.classes) - 1)
         weights = self.class_weight[labels]
         if weight is not None:
             weights = weights * np.asarray(weight, dtype=np.float64)
         rows = np.flatnonzero(weights > 0)
-        if self.read is None:
-            table: Data = sparse.csr_matrix((self.n_rows, self.n_columns))
-        else:
-            table = self.read(X)
-        every = len(rows) == self.n_rows
-        return InMemory(
-            table, labels[rows], weights[rows], None if every else rows, self.imputation, self.first
-        )
+        table: Data = sparse.csr_matrix(self.shape) if X is None else numbers_of(X)
+        weighted = None if len(rows) == len(weights) else rows
+        return InMemory(table, labels[rows], weights[rows], weighted, self.imputation, self.first)
 
 
-def _guarded(task: Callable[..., Any], reading: _Reading, X: Any, y: Any, w: Any, *a: Any) -> Any:
+def _guarded(
+    task: Callable[..., Any], reading: _Reading, X: Any, y: Any, weight: Any, *args: Any
+) -> Any:
     try:
-        return task(reading(X, y, w), *a)
+        return task(reading(X, y, weight), *args)
     except Exception as error:
         return Failed(error)
 
@@ -197,7 +212,7 @@ def _taken(table: InMemory, numbers: Index) -> tuple[Data, Index, Float]:
 
 
 def natural(y: Any) -> Array:
-    """Labels that came as Python objects as an array of their own type."""
+    """Labels as an array; if they are Python objects, as an array of the type of the objects."""
     labels = np.asarray(y)
     labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
     if labels.dtype.kind != "O":
@@ -207,7 +222,14 @@ def natural(y: Any) -> Array:
 
 
 def results(client: Client, tasks: list[Delayed]) -> Iterator[Any]:
-    """The results of tasks, one for each partition, in order; each is dropped once it was taken."""
+    """The results of tasks, in order. The cluster drops each result once the client has it.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    tasks : list of Delayed
+        One for each partition.
+    """
     futures = client.compute(tasks)
     try:
         for number in range(len(futures)):
@@ -216,8 +238,8 @@ def results(client: Client, tasks: list[Delayed]) -> Iterator[Any]:
             except Exception as error:
                 raise RuntimeError(
                     f"Partition {number} of {len(futures)} could not be computed: "
-                    f"{type(error).__name__}: {error}. Mend what makes X, y or sample_weight, and "
-                    "fit again."
+                    f"{type(error).__name__}: {error}. Correct the code that computes X, y or "
+                    "sample_weight, and call again."
                 ) from error
             futures[number].release()
             if isinstance(found, Failed):
@@ -230,19 +252,26 @@ def results(client: Client, tasks: list[Delayed]) -> Iterator[Any]:
 def parts_of(X: Any, y: Any, weight: Any, client: Client) -> list[Part]:
     """The partitions of a table together with their labels and weights.
 
-    Labels and weights are Dask collections with the same partitions, or in memory. Others are
-    brought to the client, where each partition gets its part of them.
+    Labels and weights with the partitions of the table stay on the workers. All others are brought
+    to the client, which sends every partition its part of them.
+
+    Parameters
+    ----------
+    X : dask array or dataframe
+    y : array-like, future or dask collection
+    weight : array-like, future or dask collection, or None
+    client : distributed.Client
     """
     tables = np.ravel(X.to_delayed()).tolist()
     sizes = _known_sizes(X)
-    given = []
+    given: list[list[Any]] = []
     for name, values in (("y", y), ("sample_weight", weight)):
         if values is None:
             given.append([None] * len(tables))
         elif is_dask_collection(values) and _aligned(X, values):
             given.append(np.ravel(values.to_delayed()).tolist())
         else:
-            values = in_memory(values, client)
+            values = _on_client(values, client)
             if sizes is None:
                 tasks = [delayed(_n_rows, pure=False)(table) for table in tables]
                 sizes = list(results(client, tasks))
@@ -261,20 +290,21 @@ def _n_rows(part: Any) -> int:
 
 
 def _known_sizes(X: Any) -> list[int] | None:
+    """The numbers of rows of the partitions; None if Dask does not know them."""
     sizes = X.chunks[0] if hasattr(X, "chunks") else (np.nan,)
     return None if np.isnan(sizes).any() else [int(size) for size in sizes]
 
 
 def _aligned(X: Any, values: Any) -> bool:
-    """Whether the partitions of labels or weights have the rows of those of X, as far as known."""
+    """Whether labels or weights have the partitions of X, as far as Dask knows."""
     one, other = _known_sizes(X), _known_sizes(values)
     if one is not None and other is not None:
         return one == other
     return bool(X.npartitions == values.npartitions)
 
 
-def in_memory(values: Any, client: Client) -> Any:
-    """Labels or weights on the client."""
+def _on_client(values: Any, client: Client) -> Array:
+    """Labels or weights in the memory of the client."""
     if isinstance(values, Future):
         values = values.result()
     if is_dask_collection(values):
@@ -282,41 +312,47 @@ def in_memory(values: Any, client: Client) -> Any:
     return np.asarray(values)
 
 
-def looked_at(
-    client: Client, parts: Sequence[Part], read: Callable[[Any], Data], check: Callable[[Any], Any]
-) -> list[Look]:
-    """The first pass: rows, labels, and columns with missing or infinite values."""
-    tasks = [
-        delayed(_look, pure=False, traverse=False)(read, check, part.X, part.y, part.weight)
-        for part in parts
-    ]
-    return list(results(client, tasks))
+def looked_at(client: Client, parts: Sequence[Part]) -> list[Look]:
+    """The first pass: rows, labels, and columns with missing or infinite values.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    parts : list of Part
+    """
+    look = delayed(_look, pure=False, traverse=False)
+    return list(results(client, [look(part.X, part.y, part.weight) for part in parts]))
 
 
-def _look(read: Callable[[Any], Data], check: Callable[[Any], Any], X: Any, y: Any, w: Any) -> Any:
+def _look(X: Any, y: Any, weight: Any) -> Look | Failed:
     try:
-        return _looked(read(X), natural(check(y)), w)
+        table = numbers_of(X)
+        refuse_missing_labels(y)
+        return _looked(table, natural(y), weight)
     except Exception as error:
         return Failed(error)
 
 
-def _looked(X: Data, y: Array, w: Any) -> Look:
+def _looked(X: Data, y: Array, given: Any) -> Look:
     if len(y) != X.shape[0]:
         raise ValueError(f"X has {X.shape[0]} rows and y has {len(y)} in a partition.")
-    weight = np.ones(len(y)) if w is None else np.asarray(w, dtype=np.float64)
+    weight = np.ones(len(y)) if given is None else np.asarray(given, dtype=np.float64)
     if weight.shape != (len(y),):
-        raise ValueError(f"X has {len(y)} rows and sample_weight has {len(weight)}: one a row.")
+        raise ValueError(
+            f"X has {len(y)} rows and sample_weight has {weight.size} values in a partition: every "
+            "row needs one."
+        )
     if not np.isfinite(weight).all() or (weight < 0).any():
         raise ValueError("sample_weight has values that are negative or not finite.")
     labels, codes = np.unique(y, return_inverse=True)
     weighted = np.bincount(codes[weight > 0], minlength=len(labels))
-    sums = np.bincount(codes, weight, minlength=len(labels))
+    sums = np.bincount(codes, weight, minlength=len(labels)).astype(np.float64)
     missing, infinite = (_anywhere(test, X) for test in (np.isnan, np.isinf))
     return Look(len(y), labels[:MOST_LABELS], weighted, sums, missing, infinite)
 
 
 def _anywhere(test: Callable[[Any], Any], X: Data) -> npt.NDArray[np.bool_]:
-    """The columns in which a test holds for any value; it does not for 0."""
+    """The columns in which a test holds for any value. The test must not hold for 0."""
     if is_sparse(X):
         found = np.zeros(X.shape[1], dtype=bool)
         found[X.indices[test(X.data)]] = True

@@ -12,10 +12,10 @@ import numpy as np
 from .._blocks import dense, is_sparse, slices
 from .._threads import allowed_threads, one_blas_thread
 from .._typing import Data, Float, Index
-from ..imputation import Imputation
+from ..inputs import Imputation
 from .base import Block, S, Source
 
-#: Numbers of a block. A reduction makes a few copies of a block in every thread.
+#: The most numbers of a block. A reduction makes a few copies of a block in every thread.
 BLOCK_NUMBERS = 2**20
 
 
@@ -26,15 +26,17 @@ class InMemory(Source):
     Parameters
     ----------
     X : array or sparse matrix
-        The whole table. Nothing here copies it.
+        The whole table. The source does not copy it.
     labels, weight : ndarray
-        The class number and the weight of every row that has a weight.
+        The number of the class and the weight of every row that has a weight.
     rows : ndarray of int, default=None
-        Which rows of X have a weight; None if all have.
+        The places in X of the rows that have a weight; None if all rows have one.
     imputation : Imputation, default=None
-        How missing values are filled.
+        How missing values are filled; None if they are not.
     first : int, default=0
-        The number of the first row of X in the table of which X is a part.
+        If X is a partition of a larger table: the number of its first row in that table.
+    block_numbers : int, default=2**20
+        The most numbers of a block, unless a block of so few numbers has too few rows.
     """
 
     X: Data
@@ -43,6 +45,7 @@ class InMemory(Source):
     rows: Index | None = None
     imputation: Imputation | None = None
     first: int = 0
+    block_numbers: int = BLOCK_NUMBERS
 
     @property
     def shape(self) -> tuple[int, int]:  # type: ignore[override]
@@ -60,7 +63,7 @@ class InMemory(Source):
         self, summarise: Callable[[Block], S], columns: bool = True, least_rows: int = 1
     ) -> S:
         n, width = self.shape[0], self.shape[1] if columns else 1
-        parts = list(slices(n, width, max(BLOCK_NUMBERS, least_rows * width)))
+        parts = list(slices(n, width, max(self.block_numbers, least_rows * width)))
         table, threads = self._by_rows() if columns else self, allowed_threads()
 
         def of_part(part: slice) -> S:
@@ -68,14 +71,15 @@ class InMemory(Source):
 
         total: S | None = None
         with ThreadPoolExecutor(threads) as pool, one_blas_thread():
-            for start in range(0, len(parts), threads):  # a summary may be large: few at a time
+            # A summary may be large, so only one for each thread is in memory at a time.
+            for start in range(0, len(parts), threads):
                 for one in pool.map(of_part, parts[start : start + threads]):
                     total = one if total is None else total + one
         assert total is not None
         return total
 
     def _by_rows(self) -> InMemory:
-        """The same, with a sparse matrix stored by rows."""
+        """The same source, with a sparse matrix stored by rows."""
         return replace(self, X=self.X.tocsr()) if is_sparse(self.X) else self
 
     def _block(self, part: slice, columns: bool) -> Block:

@@ -1,8 +1,8 @@
-"""Samples of rows: drawn by class, the same wherever the rows live.
+"""Samples of rows, drawn class by class.
 
-Every row has a priority, a hash of the seed and of its number. A sample has the rows of every class
-with the smallest priorities. It does not depend on how the table is divided into blocks or
-partitions.
+Every row has a priority, a hash of the seed and of the number of the row. A sample has the rows
+with the smallest priorities of every class. So the sample does not depend on where the rows live,
+or on how the table is divided into blocks and partitions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,14 @@ LEAST_OF_CLASS = 50
 
 
 def priorities(numbers: Index, seed: int) -> Priorities:
-    """A hash of every row number: uniform 64-bit numbers (the finaliser of SplitMix64)."""
+    """The priorities of rows: uniform 64-bit numbers, by the finaliser of SplitMix64.
+
+    Parameters
+    ----------
+    numbers : ndarray of int
+        The numbers of the rows.
+    seed : int
+    """
     with np.errstate(over="ignore"):
         z = (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
         z += np.uint64(seed % 2**64) * np.uint64(0xD1B54A32D192ED03)
@@ -33,10 +40,18 @@ def priorities(numbers: Index, seed: int) -> Priorities:
 
 
 def quotas(counts: Index, most: int) -> Index:
-    """How many rows of every class a sample of at most ``most`` rows has.
+    """The number of rows of every class in a sample.
 
-    Classes are sampled in proportion, but a class never gets less than an equal share of half of
-    the sample, so that a rare class keeps its rows.
+    Classes are sampled in proportion. But every class gets at least an equal share of half of the
+    sample, and at least ``LEAST_OF_CLASS`` rows, or all its rows if it has fewer. So a rare class
+    keeps its rows.
+
+    Parameters
+    ----------
+    counts : ndarray of int
+        The number of rows of every class.
+    most : int
+        The most rows of the sample.
     """
     counts = np.asarray(counts, dtype=np.intp)
     if counts.sum() <= most:
@@ -46,7 +61,7 @@ def quotas(counts: Index, most: int) -> Index:
         raise ValueError(f"A sample of {most} rows cannot have {LEAST_OF_CLASS} of every class.")
     open_ = counts > least
     result = least.copy()
-    while open_.any():  # a class whose share is less than its least number has just that
+    while open_.any():  # a class whose share is below its least number gets its least number
         room = most - result[~open_].sum()
         share = counts * (room / counts[open_].sum())
         short = open_ & (share < least)
@@ -58,15 +73,30 @@ def quotas(counts: Index, most: int) -> Index:
 
 
 def least_sample(counts: Index) -> int:
-    """The size of the smallest sample that has enough rows of every class."""
+    """The size of the smallest sample that has enough rows of every class.
+
+    Parameters
+    ----------
+    counts : ndarray of int
+        The number of rows of every class.
+    """
     return int(np.minimum(counts, LEAST_OF_CLASS).sum())
 
 
 def draw(source: Source, most: int | None, seed: int) -> Index:
-    """The numbers of at most ``most`` rows of a source, or of all, in ascending order."""
+    """The numbers of the rows of a sample, in ascending order.
+
+    Parameters
+    ----------
+    source : Source
+    most : int or None
+        The most rows of the sample; None for all rows.
+    seed : int
+    """
     counts = source.class_count
     sizes = counts if most is None else quotas(counts, most)
-    # Enough with near certainty: the bound is five deviations above the expected priority.
+    # This share of a class has enough rows with near certainty: the bound is five deviations above
+    # the expected number.
     share = (sizes + 5 * np.sqrt(sizes) + 5) / np.maximum(counts, 1)
     found = source.reduce(partial(_smallest, seed=seed, share=share), columns=False)
     return np.sort(np.concatenate([found.first(c, size) for c, size in enumerate(sizes)]))
@@ -88,6 +118,7 @@ class _Drawn:
         )
 
     def first(self, c: int, size: int) -> Index:
+        """The numbers of the ``size`` rows of class ``c`` with the smallest priorities."""
         own = np.flatnonzero(self.labels == c)
         order = np.argsort(self.priorities[own], kind="stable")
         return self.numbers[own[order[:size]]]
@@ -103,12 +134,22 @@ def _smallest(block: Block, seed: int, share: Float) -> _Drawn:
 def draw_among(
     rows: Index, labels: Index, most: int, seed: int, turn: float = 0.0, groups: Index | None = None
 ) -> Index:
-    """At most ``most`` of some rows, in ascending order; ``labels`` are theirs.
+    """The numbers of the rows of a sample of some rows, in ascending order.
 
-    Samples with the same seed that differ by their ``turn``, a number in [0, 1), take their rows
-    from different places of the same random order: they share as few rows as possible.
-
-    With ``groups`` (a number for every row) a sample has rows of as many groups as possible.
+    Parameters
+    ----------
+    rows : ndarray of int
+        The numbers of the rows to draw from.
+    labels : ndarray of int
+        The numbers of their classes.
+    most : int
+        The most rows of the sample.
+    seed : int
+    turn : float, default=0.0
+        Where in the random order of the rows the sample begins, from 0 to 1. Samples with the same
+        seed and with turns that are far apart share as few rows as possible.
+    groups : ndarray of int, default=None
+        The group of every row. The sample then has rows of as many groups as possible.
     """
     if len(rows) <= most:
         return rows
@@ -138,10 +179,17 @@ def _ranks(groups: Index, order: Priorities) -> Index:
 
 
 def corrected_weights(weight: Float, labels: Index, counts: Index) -> Float:
-    """The weights of a sample, corrected for classes of which it has more than their share.
+    """The weights of a sample, corrected for classes that have more than their share of it.
 
-    ``counts`` are the rows of every class among those that the sample was drawn from. Every class
-    gets the weight that it has among them; the weights sum to the number of rows.
+    Every class gets the weight that it has among the rows that the sample was drawn from. The
+    weights sum to the number of rows of the sample.
+
+    Parameters
+    ----------
+    weight, labels : ndarray
+        The weights and the classes of the rows of the sample.
+    counts : ndarray of int
+        The number of rows of every class among the rows that the sample was drawn from.
     """
     own = np.maximum(np.bincount(labels, minlength=len(counts)), 1)
     corrected = weight * (counts / own)[labels]

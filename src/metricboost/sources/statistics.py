@@ -1,7 +1,7 @@
-"""What is computed from all rows of a table: column constants, medians, moments of products.
+"""Column constants, medians and moments of products, computed from all rows of a table.
 
-Every summary is computed block by block and added up (:meth:`Source.reduce`), so that no more than
-a few blocks are in memory.
+:meth:`Source.reduce` computes a summary of every block and adds the summaries up, so that only a
+few blocks are in memory at a time.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from typing import Any, Self
 import numpy as np
 
 from .._typing import Float, Index
-from ..imputation import Imputation
+from ..inputs import Imputation
 from .base import Block, Source
 from .sampling import priorities
 
-#: Values further out than this many deviations count as lying there while sums are computed, so
-#: that their squares do not overflow.
+#: Sums are computed of values in units of rough deviations. Values beyond this bound are moved to
+#: it, so that their squares do not overflow.
 FARTHEST = 1e100
-#: Bins of every column's histogram for its median, and the most bins of all columns together.
+#: The bins of the histogram of a column, and the most bins of all columns together.
 MEDIAN_BINS = 1024
 ALL_BINS = 2**22
 
 
 class _Sums:
-    """Fields that are added up."""
+    """A summary whose fields are all added up."""
 
     def __add__(self, other: Self) -> Self:
         own = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)}  # type: ignore[arg-type]
@@ -36,9 +36,18 @@ class _Sums:
 
 @dataclass(frozen=True)
 class ColumnSums:
-    """Sums of columns in units of ``center`` and ``scale``, and their range.
+    """Sums over rows, for every column.
 
-    ``marks`` are the sums of the last columns, the indicators, by class.
+    Attributes
+    ----------
+    n : int
+        The number of rows.
+    total, squares : ndarray of shape (n_columns,)
+        The sums of the values and of their squares, in the units of :func:`column_sums`.
+    low, high : ndarray of shape (n_columns,)
+        The smallest and the largest value.
+    marks : ndarray of shape (n_classes, n_indicators)
+        The sums of the last columns, the indicators of missing values, in every class.
     """
 
     n: int
@@ -60,17 +69,29 @@ class ColumnSums:
 
     @property
     def mean(self) -> Float:
+        """The means of the columns, in the units of the sums."""
         result: Float = self.total / self.n
         return result
 
     @property
     def deviation(self) -> Float:
+        """The standard deviations of the columns, in the units of the sums."""
         result: Float = np.sqrt(np.maximum(self.squares / self.n - self.mean**2, 0.0))
         return result
 
 
 def column_sums(source: Source, center: Float, scale: Float, n_indicators: int = 0) -> ColumnSums:
-    """The sums of all columns; ``center`` and ``scale`` are rough ones, from a sample."""
+    """The sums of all columns.
+
+    Parameters
+    ----------
+    source : Source
+    center, scale : ndarray of shape (n_columns,)
+        Rough means and deviations, from a sample. The sums are of ``(X - center) / scale``, so that
+        they keep their digits.
+    n_indicators : int, default=0
+        The number of the last columns that are indicators of missing values.
+    """
     size = len(source.class_count), n_indicators
     return source.reduce(partial(_column_sums, center=center, scale=scale, marks=size))
 
@@ -93,7 +114,7 @@ def _in_units(X: Float, center: Float, scale: Float) -> Float:
 
 @dataclass(frozen=True)
 class _Known(_Sums):
-    """Of every column: the number of its values that are not missing, their sum and squares."""
+    """For every column: the number of known values, their sum and the sum of their squares."""
 
     count: Float
     total: Float
@@ -103,18 +124,24 @@ class _Known(_Sums):
 
 @dataclass(frozen=True)
 class _Histogram(_Sums):
-    """Of every column and bin: the number of values and their sum."""
+    """For every column and bin: the number of values and their sum."""
 
     count: Float
     total: Float
 
 
 def imputation_of(source: Source, center: Float, scale: Float) -> Imputation:
-    """Medians of all rows, and which columns have missing values.
+    """The medians of all rows, and the columns that have missing values.
 
-    A median lies within one standard deviation of the mean. So a histogram of that range has it in
-    one of its bins, and the mean of the values in this bin is the median to a thousandth of a
-    deviation: exactly, if the column has one value there.
+    The median of a column lies within one standard deviation of its mean. So one bin of a histogram
+    of that range has the median. The mean of the values in this bin differs from the median by two
+    thousandths of a deviation at most. It is the median if all values in the bin are equal.
+
+    Parameters
+    ----------
+    source : Source
+    center, scale : ndarray of shape (n_columns,)
+        Rough means and deviations of the known values, from a sample.
     """
     known = source.reduce(partial(_known, center=center, scale=scale))
     n = np.maximum(known.count, 1)
@@ -132,12 +159,12 @@ def imputation_of(source: Source, center: Float, scale: Float) -> Imputation:
 
 
 def _middles(count: Float) -> tuple[Float, Float]:
-    """The places of the lower and the upper middle value, counted from 1."""
+    """The places of the lower and the upper middle value of every column, counted from 1."""
     return (np.maximum(count - 1, 0) // 2) + 1, (count // 2) + 1
 
 
 def _bin_mean(histogram: _Histogram, cumulated: Float, place: Float) -> Float:
-    """The mean of the values in the bin of the value at a place, for every column."""
+    """For every column, the mean of the values in the bin that has the value at a place."""
     bins = np.minimum((cumulated < place[:, None]).sum(axis=1), cumulated.shape[1] - 1)
     column = np.arange(len(bins))
     result: Float = histogram.total[column, bins] / np.maximum(histogram.count[column, bins], 1)
@@ -155,7 +182,7 @@ def _known(block: Block, center: Float, scale: Float) -> _Known:
 def _histogram(
     block: Block, center: Float, scale: Float, low: Float, width: Float, bins: int
 ) -> _Histogram:
-    """The first bin and the last have what lies beyond the range."""
+    """The histogram of a block. The first and the last bin have the values beyond the range."""
     values = _in_units(block.X, center, scale)
     rows, columns = np.nonzero(np.isfinite(values))
     values = values[rows, columns]
@@ -163,15 +190,25 @@ def _histogram(
     place = np.clip(place, 0, bins + 1).astype(np.intp) + columns * (bins + 2)
     shape = len(center), bins + 2
     count = np.bincount(place, minlength=shape[0] * shape[1]).astype(np.float64)
-    total = np.bincount(place, values, minlength=shape[0] * shape[1])
+    total = np.bincount(place, values, minlength=shape[0] * shape[1]).astype(np.float64)
     return _Histogram(count.reshape(shape), total.reshape(shape))
 
 
 @dataclass(frozen=True)
 class PairSums(_Sums):
-    """Of every class: its rows, the sums of its columns, of products of two, of their squares.
+    """Sums of columns and of products of two columns, in every class.
 
-    Columns are scaled and clipped, and less ``centers``, about the mean of the class.
+    The columns are scaled, clipped and centred: :attr:`PairSummary.centers`, which are about the
+    means of the class, are subtracted.
+
+    Attributes
+    ----------
+    count : ndarray of shape (n_classes,)
+        The number of rows.
+    total : ndarray of shape (n_classes, n_columns)
+        The sums of the columns.
+    products, squares : ndarray of shape (n_classes, n_columns, n_columns)
+        The sums of the products and of their squares.
     """
 
     count: Float
@@ -186,9 +223,20 @@ class PairSums(_Sums):
         )  # fmt: skip
 
     def moments(self, classes: Index, columns: Index) -> tuple[Float, Float]:
-        """Class by class the means of the products, and the squares of their standard errors.
+        """The means of the products in some classes, and the squares of their standard errors.
 
         The columns are centred within their class.
+
+        Parameters
+        ----------
+        classes : ndarray of int
+            The numbers of the classes.
+        columns : ndarray of int
+            The columns whose products are wanted.
+
+        Returns
+        -------
+        means, errors : ndarray of shape (len(classes), len(columns), len(columns))
         """
         means, errors = [], []
         inside = np.ix_(columns, columns)
@@ -204,15 +252,18 @@ class PairSums(_Sums):
 
 @dataclass(frozen=True)
 class PairSummary:
-    """Computes :class:`PairSums` of blocks.
+    """A function that computes the :class:`PairSums` of a block.
 
     Parameters
     ----------
     prepare : callable
-        From the raw values of a block to scaled and clipped columns.
+        Makes scaled and clipped columns of the values of a block.
     centers : ndarray of shape (n_classes, n_columns)
-    seed, share : int, float
-        Only rows whose priority is among the smallest ``share`` are used.
+        Rough means of the prepared columns in every class.
+    seed : int, default=0
+        The seed of the priorities of the rows.
+    share : float, default=1.0
+        Only this share of the rows is used, those with the smallest priorities.
     """
 
     prepare: Callable[[Float], Float]
@@ -251,10 +302,24 @@ def term_moments(
     terms: Sequence[tuple[int, ...]],
     sample: Float,
 ) -> Float:
-    """Mean and deviation of products of the prepared columns, a row for each term.
+    """The mean and the deviation of products of columns over all rows.
 
-    The sums are of deviations from the means of a ``sample`` of rows, so that they keep their
-    digits if a product lies far from zero.
+    The sums are of deviations from the means of a sample of rows, so that they keep their digits if
+    a product lies far from zero.
+
+    Parameters
+    ----------
+    source : Source
+    prepare : callable
+        Makes scaled and clipped columns of the values of a block.
+    terms : sequence of tuple of int
+        The columns of every product.
+    sample : ndarray of shape (n_rows, n_columns)
+        Some rows.
+
+    Returns
+    -------
+    ndarray of shape (n_terms, 2)
     """
     summarise = partial(_term_sums, prepare=prepare, terms=terms)
     zero = np.zeros(len(terms))

@@ -1,7 +1,16 @@
-"""From files to models: reading tables, making numbers of their columns, classifying their rows."""
+"""Tables as they are in files: reading them, encoding their columns, classifying their rows."""
 
-from ._classifier import TableClassifier
-from ._encoder import Column, Problem, TableEncoder
-from ._reading import read_chunks, read_table
+from .classifier import TableClassifier
+from .columns import Column, Problem
+from .encoder import TableEncoder, TableScan
+from .reading import read_chunks, read_table
 
-__all__ = ["Column", "Problem", "TableClassifier", "TableEncoder", "read_chunks", "read_table"]
+__all__ = [
+    "Column",
+    "Problem",
+    "TableClassifier",
+    "TableEncoder",
+    "TableScan",
+    "read_chunks",
+    "read_table",
+]

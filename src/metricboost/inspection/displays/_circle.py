@@ -1,9 +1,10 @@
 """An order of nodes on a circle in which few links cross.
 
-Two links cross where their ends alternate around the circle. Circular sifting (Baur and Brandes,
-2004): one node after the other wanders once around the circle, from neighbour to neighbour, and
-stays where crossings were fewest. Passing a neighbour changes only the crossings between the links
-of these two, so a step costs the product of their numbers of links.
+Two links cross if their ends alternate around the circle. The order is found by circular sifting
+(Baur and Brandes, 2004). Each node in turn is moved around the circle, past one node after the
+other, and is put at the place with the fewest crossings. When a node passes another one, only the
+crossings between links of these two nodes change. Their number is computed from the places of the
+ends of these links.
 """
 
 from __future__ import annotations
@@ -16,14 +17,21 @@ from ..._typing import Index
 
 Links = Sequence[tuple[int, int]]
 
-#: Rounds of sifting at most; two or three settle most networks.
+#: The most rounds of sifting. In most networks, nothing changes after two or three rounds.
 ROUNDS = 6
-#: Beyond this many nodes no picture is readable, and sifting would take seconds.
+#: Networks with more nodes are not sifted, because sifting would take seconds and their pictures
+#: are not readable.
 MOST_NODES = 200
 
 
 def circle_order(n_nodes: int, links: Links) -> list[int]:
-    """The nodes 0, 1, ... in the order in which they stand on the circle."""
+    """The nodes 0, 1, ... in their order on the circle.
+
+    Parameters
+    ----------
+    n_nodes : int
+    links : sequence of (int, int)
+    """
     neighbors = [np.array(sorted(near), dtype=np.intp) for near in _neighbors(n_nodes, links)]
     order = _depth_first(neighbors)
     if n_nodes > MOST_NODES:
@@ -38,7 +46,14 @@ def circle_order(n_nodes: int, links: Links) -> list[int]:
 
 
 def crossings(order: Sequence[int], links: Links) -> int:
-    """How many pairs of links cross when the nodes stand in this order on a circle."""
+    """The number of pairs of links that cross.
+
+    Parameters
+    ----------
+    order : sequence of int
+        The nodes in their order on the circle.
+    links : sequence of (int, int)
+    """
     place = {node: i for i, node in enumerate(order)}
     ends = [sorted((place[a], place[b])) for a, b in links]
     return sum(a < c < b < d for a, b in ends for c, d in ends)
@@ -53,9 +68,9 @@ def _neighbors(n_nodes: int, links: Links) -> list[set[int]]:
 
 
 def _depth_first(neighbors: list[Index]) -> list[int]:
-    """A start that keeps parts without links between them apart, and draws trees without crossings.
+    """A first order, by a depth-first search that begins at nodes with few links.
 
-    It begins at nodes with few links, the ends of chains.
+    Links of different connected components do not cross, and neither do the links of a tree.
     """
     order: list[int] = []
     seen: set[int] = set()
@@ -73,7 +88,7 @@ def _depth_first(neighbors: list[Index]) -> list[int]:
 
 
 def _sifted(order: list[int], node: int, neighbors: list[Index]) -> list[int]:
-    """The same circle, with one node where its links cross fewest others."""
+    """The same order, but with one node at the place with the fewest crossings."""
     others = _turned(order, node)[1:]
     place = np.empty(len(order), dtype=np.intp)
     place[others] = np.arange(len(others))
@@ -86,15 +101,17 @@ def _sifted(order: list[int], node: int, neighbors: list[Index]) -> list[int]:
 
 
 def _turned(order: list[int], node: int) -> list[int]:
+    """The same circle, beginning at a node."""
     start = order.index(node)
     return order[start:] + order[:start]
 
 
 def _change(place: Index, node: int, passed: int, neighbors: list[Index]) -> int:
-    """By how many crossings rise when a node passes its next neighbour on the circle.
+    """The change of the number of crossings when a node passes the next node on the circle.
 
-    Standing just before it, a link of the node to a crosses a link of the other to b where a comes
-    before b, seen from there; just behind it, where b comes before a.
+    Let a be an end of a link of the node, and b an end of a link of the passed node, both counted
+    around the circle from the passed node. Before the passing, the two links cross if a comes
+    before b. After the passing, they cross if b comes before a.
     """
     own, other = neighbors[node], neighbors[passed]
     own, other = own[own != passed], other[other != node]

@@ -1,4 +1,4 @@
-"""Rows in their classes: which they are, and how they are told apart in a picture."""
+"""The classes of rows, and how pictures show them."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ import numpy.typing as npt
 from sklearn.utils import column_or_1d
 
 from ..._typing import Float, Index
-from ...estimators._validation import _refuse_missing_labels as refuse_missing_labels
+from ...inputs import class_codes, refuse_missing_labels
 from ._drawing import COLOURS, fitting
+from ._given import model_in
 
-#: One less than colours: the pairs of colour and marker repeat after 90 classes only.
+#: Nine markers and ten colours: the pairs of marker and colour repeat after 90 classes.
 MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*", "p")
 #: Classes in one column of a legend.
 LEGEND_ROWS = 18
-#: Where a legend stands clear of the numbers of three-dimensional axes.
+#: The place of a legend beside three-dimensional axes, where it does not cover their numbers.
 BESIDE_SOLID = {"loc": "center left", "bbox_to_anchor": (1.06, 0.5)}
-#: Rows are drawn in so many turns, so that no class covers all others.
+#: Every class is drawn in this many parts, in turn, so that no class covers all others.
 TURNS = 5
 
 
@@ -31,11 +32,11 @@ class RowClasses:
     Attributes
     ----------
     names : ndarray
-        The classes, in the model's order where they are the model's.
+        The classes, in the order of the model if they are classes of the model.
     codes : ndarray of int
         The number of every row's class.
     predicted : bool
-        Whether they are predictions.
+        Whether the classes are predictions.
     """
 
     names: npt.NDArray[Any]
@@ -43,36 +44,42 @@ class RowClasses:
     predicted: bool
 
 
-def row_classes(model: Any, X: Any, y: Any, n_rows: int) -> RowClasses | None:
-    """The classes in y or, where it is None, predicted ones; None where there are neither."""
+def row_classes(estimator: Any, X: Any, y: Any, n_rows: int) -> RowClasses | None:
+    """The classes in y. If y is None, the predicted classes, or None if there are no predictions.
+
+    Parameters
+    ----------
+    estimator : object
+        What a user gave to a display.
+    X, y : array-like
+    n_rows : int
+        The number of rows of X.
+    """
     if y is None:
-        return _predicted(model, X)
+        return _predicted(estimator, X, n_rows)
     refuse_missing_labels(y)
     labels = column_or_1d(y)
     if len(labels) != n_rows:
         raise ValueError(f"y has {len(labels)} labels, but X has {n_rows} rows: give one for each.")
-    names = getattr(model, "classes_", None)
-    # The model's own order, so that a class has the same colour whichever rows are drawn.
+    names = getattr(estimator, "classes_", None)
+    # In the order of the model, a class has the same colour in pictures of different rows.
     if names is None or not set(labels.tolist()) <= set(names.tolist()):
         names = np.unique(labels)
-    return RowClasses(names, _codes(names, labels), predicted=False)
+    return RowClasses(names, class_codes(labels, names, n_rows), predicted=False)
 
 
-def _predicted(model: Any, X: Any) -> RowClasses | None:
-    if not hasattr(model, "predict"):
+def _predicted(estimator: Any, X: Any, n_rows: int) -> RowClasses | None:
+    if not hasattr(estimator, "predict"):
         return None
-    best = getattr(model, "best_estimator_", model)
-    if not best._crossfit.X.shape[0]:  # saved without its training rows
+    model = model_in(estimator)
+    if model is not None and not model.best.has_rows:  # saved without its training rows
         return None
-    return RowClasses(model.classes_, _codes(model.classes_, model.predict(X)), predicted=True)
-
-
-def _codes(names: npt.NDArray[Any], labels: npt.NDArray[Any]) -> Index:
-    number = {name: i for i, name in enumerate(names.tolist())}
-    return np.array([number[label] for label in labels.tolist()], dtype=np.intp)
+    names = estimator.classes_
+    return RowClasses(names, class_codes(estimator.predict(X), names, n_rows), predicted=True)
 
 
 def colour(code: int) -> str:
+    """The colour of a class."""
     return COLOURS[code % len(COLOURS)]
 
 
@@ -81,7 +88,16 @@ def _marker(code: int) -> str:
 
 
 def scatter(ax: Any, places: Float, rows: RowClasses | None, **options: Any) -> None:
-    """Points in the colours and markers of their classes."""
+    """Draw points in the colours and markers of their classes.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+    places : ndarray of shape (n_samples, 2) or (n_samples, 3)
+    rows : RowClasses or None
+    **options
+        To ``Axes.scatter``.
+    """
     options = {**_size(len(places)), **options}
     if rows is None:
         ax.scatter(*places.T, **{"facecolors": "0.35", **options})
@@ -94,20 +110,28 @@ def scatter(ax: Any, places: Float, rows: RowClasses | None, **options: Any) -> 
 
 
 def _size(n_rows: int) -> dict[str, Any]:
-    """Smaller and paler points where there are many, so that they do not hide each other."""
+    """Size and opacity of points. Many points are small and pale, to be seen behind each other."""
     size = float(np.clip(9000 / max(n_rows, 1), 12, 36))
     return {"s": size, "alpha": 0.8 if n_rows <= 1000 else 0.55, "linewidths": 0}
 
 
 def legend_label(name: Any) -> str:
-    """The name of a class, as legends show it."""
+    """The name of a class in a legend."""
     text = fitting(name)
     # matplotlib leaves labels with a leading underscore out of legends.
     return f"\N{WORD JOINER}{text}" if text.startswith("_") else text
 
 
 def legend(ax: Any, rows: RowClasses | None, **place: Any) -> None:
-    """The classes beside the picture, where they hide no points."""
+    """Draw the legend of the classes beside the picture, where it hides no points.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+    rows : RowClasses or None
+    **place
+        To ``Axes.legend``.
+    """
     if rows is None:
         return
     from matplotlib.lines import Line2D

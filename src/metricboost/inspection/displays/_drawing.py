@@ -1,30 +1,24 @@
-"""What the displays share: matplotlib where it is installed, axes, and words that fit on them."""
+"""What the displays share for drawing: matplotlib, axes, colours and texts that fit on axes."""
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
-from sklearn.utils.validation import check_is_fitted
-
-from ...baselines import LinearMetricLearner
-from ...estimators import SDist, SDistClassifierCV
-from ...metric import SparseMetric
-
-#: Okabe and Ito's colours, which colour-blind readers tell apart (without yellow, too pale on
-#: white), and three of Paul Tol's.
+#: Okabe and Ito's colours, which colour-blind readers can tell apart (without yellow, which is too
+#: pale on white), and three of Paul Tol's colours.
 COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000",
     "#882255", "#999933", "#332288",
 )  # fmt: skip
-#: The longest text on an axis, in letters; the attributes of a display keep the whole names.
+#: The longest name of a variable and of a term on an axis, in letters. The attributes of a display
+#: have the whole names.
 LONGEST = 28
 LONGEST_TERM = 34
 NOTHING_LEARNED = "nothing was learned: the plain distance on all columns"
 
 
 def pyplot() -> Any:
-    """``matplotlib.pyplot``; it is imported here only, because it is optional."""
+    """``matplotlib.pyplot``. It is imported only to draw, because matplotlib is optional."""
     try:
         from matplotlib import pyplot as plt
     except ImportError as error:
@@ -35,7 +29,16 @@ def pyplot() -> Any:
 
 
 def axes(ax: Any, width: float, height: float, **options: Any) -> Any:
-    """The axes that were given, or those of a new figure of this size in inches."""
+    """The axes that were given, or the axes of a new figure.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes or None
+    width, height : float
+        The size of a new figure in inches.
+    **options
+        For the axes of a new figure.
+    """
     plt = pyplot()
     if ax is not None:
         return ax
@@ -43,18 +46,31 @@ def axes(ax: Any, width: float, height: float, **options: Any) -> Any:
     return plt.subplots(figsize=size, layout="constrained", subplot_kw=options)[1]
 
 
-def roomy(ax: Any) -> None:
-    """Three-dimensional axes whose labels neither touch their numbers nor the figure's edge."""
+def make_room(ax: Any) -> None:
+    """Move the labels of three-dimensional axes away from the numbers and from the figure's edge.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+        Of the projection "3d".
+    """
     ax.set_box_aspect(None, zoom=0.88)
-    ax.title.set_y(0.93)  # the corners of the cube leave much room above it
+    ax.title.set_y(0.93)  # above the corners of the cube, there is much empty space
     for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
         axis.labelpad = 9
 
 
 def fitting(name: Any, longest: int = LONGEST) -> str:
-    """A name as a label: in one line, without its middle where it is long, dollars as they are.
+    """A name as a label: one line, without the middle of a long name, and with literal dollars.
 
-    The middle goes because names of many columns mostly differ at one of their ends.
+    The middle is left out because the names of many columns mostly differ at the beginning or at
+    the end.
+
+    Parameters
+    ----------
+    name : object
+    longest : int
+        The most letters.
     """
     text = " ".join(str(name).split())
     if len(text) > longest:
@@ -64,52 +80,13 @@ def fitting(name: Any, longest: int = LONGEST) -> str:
 
 
 def fitting_term(name: str) -> str:
-    """The name of a term as a label: each of its variables keeps its ends."""
+    """The name of a term as a label. Each variable of the term keeps its beginning and its end."""
     parts = name.split("*")
     return "*".join(fitting(part, max(LONGEST_TERM // len(parts) - 1, 5)) for part in parts)
 
 
 def percent(share: float) -> str:
-    """A share in whole percent; what is there never reads as 0%, a part never as all."""
+    """A share in whole percent. Only a share of 0 reads as 0%, and only a share of 1 as 100%."""
     if 0 < share < 0.005:
         return "<1%"
     return ">99%" if 0.995 <= share < 1 - 1e-9 else f"{share:.0%}"
-
-
-def check_model(model: Any) -> None:
-    """Refuse what has no metric, and what is not fitted yet."""
-    if isinstance(model, SparseMetric):
-        return
-    if not isinstance(model, SDist | SDistClassifierCV | LinearMetricLearner):
-        raise TypeError(
-            f"model is a {type(model).__name__}, but must be an SDist, SDistClassifier, "
-            "SDistClassifierCV, SparseMetric or one of metricboost.baselines: of a pipeline, give "
-            "its last step; of a TableClassifier, its model_ and the rows as encoded(frame); of "
-            "another estimator with components_, a ComponentsMetric of it."
-        )
-    check_is_fitted(model)
-
-
-def best_model(model: Any, why: str) -> Any:
-    """The estimator itself, or the best one of a search; a metric alone is not enough."""
-    check_model(model)
-    if isinstance(model, SparseMetric):
-        raise TypeError(
-            f"model is a SparseMetric, which has no {why}: give the estimator it came from."
-        )
-    if isinstance(model, LinearMetricLearner):
-        raise TypeError(f"model is a {type(model).__name__}, which has no {why}.")
-    return model._best_model() if isinstance(model, SDistClassifierCV) else model
-
-
-def metric_of(model: Any) -> SparseMetric:
-    """The metric of any model."""
-    check_model(model)
-    metric: SparseMetric = model if isinstance(model, SparseMetric) else model.metric_
-    return metric
-
-
-def check_count(name: str, value: Any, least: int = 1) -> int:
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{name}={value!r} must be an integer of at least {least}.")
-    return int(value)

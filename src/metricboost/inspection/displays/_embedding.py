@@ -9,26 +9,28 @@ from sklearn.decomposition import PCA
 
 from ..._typing import Float
 from ._classes import BESIDE_SOLID, RowClasses, legend, row_classes, scatter
-from ._drawing import axes, check_model, percent, roomy
+from ._drawing import axes, make_room, percent
+from ._given import check_estimator
 
-#: Rows that spread this many times as far along the first direction as along the second.
+#: The picture is flat if its width is more than this many times its height.
 FLAT = 8.0
 
 
 class EmbeddingDisplay:
-    """Rows under the metric: the leading principal directions of ``model.transform(X)``.
+    """Rows under the metric: the leading principal directions of ``estimator.transform(X)``.
 
-    Distances between the points are distances under the metric, as far as two or three directions
-    show them; the axes say how much of the variance that is.
+    The distances between the points approximate the distances under the metric. The axes show each
+    direction's share of the variance of the embedding.
 
     Parameters
     ----------
     coordinates : ndarray of shape (n_samples, n_directions)
-        Fewer directions than asked for where the embedding has no more.
+        There are fewer directions than ``n_dimensions`` if the embedding has fewer.
     variance_shares : ndarray of shape (n_directions,)
         The directions' shares of the variance.
     rows : RowClasses or None
-        The classes of the rows: ``names``, ``codes`` and whether they were ``predicted``.
+        The classes of the rows: ``names``, ``codes`` and whether the classes are ``predicted``.
+        None if the classes are unknown.
 
     Attributes
     ----------
@@ -48,7 +50,9 @@ class EmbeddingDisplay:
     array([0.9, 0.1])
     """
 
-    def __init__(self, coordinates: Float, variance_shares: Float, rows: RowClasses | None) -> None:
+    def __init__(
+        self, *, coordinates: Float, variance_shares: Float, rows: RowClasses | None = None
+    ) -> None:
         self.coordinates = coordinates
         self.variance_shares = variance_shares
         self.rows = rows
@@ -56,11 +60,11 @@ class EmbeddingDisplay:
     @classmethod
     def from_estimator(
         cls,
-        model: Any,
+        estimator: Any,
         X: Any,
         y: Any = None,
-        n_dimensions: int = 2,
         *,
+        n_dimensions: int = 2,
         ax: Any = None,
         **options: Any,
     ) -> EmbeddingDisplay:
@@ -68,10 +72,13 @@ class EmbeddingDisplay:
 
         Parameters
         ----------
-        model : SparseMetric, SDist, SDistClassifier, SDistClassifierCV, or one of the baselines
+        estimator : estimator or SparseMetric
+            A fitted SDist, SDistClassifier, SDistClassifierCV, TableClassifier, or one of
+            ``metricboost.baselines``.
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,), optional
-            Classes for the colours; the predicted ones by default, where the model predicts.
+            The classes of the rows. By default they are predicted, if the estimator is a
+            classifier.
         n_dimensions : {2, 3}, default=2
         ax : matplotlib Axes, optional
         **options
@@ -81,14 +88,15 @@ class EmbeddingDisplay:
         -------
         EmbeddingDisplay
         """
-        check_model(model)
+        check_estimator(estimator)
         if n_dimensions not in (2, 3):
             raise ValueError(f"n_dimensions={n_dimensions!r} must be 2 or 3.")
-        embedding = np.asarray(model.transform(X), dtype=np.float64)
+        embedding = np.asarray(estimator.transform(X), dtype=np.float64)
         _refuse_missing(embedding)
-        rows = row_classes(model, X, y, len(embedding))
+        rows = row_classes(estimator, X, y, len(embedding))
         coordinates, shares = principal_directions(embedding, n_dimensions)
-        return cls(coordinates, shares, rows).plot(ax=ax, **options)
+        display = cls(coordinates=coordinates, variance_shares=shares, rows=rows)
+        return display.plot(ax=ax, **options)
 
     def plot(self, ax: Any = None, **options: Any) -> EmbeddingDisplay:
         """Draw.
@@ -96,9 +104,9 @@ class EmbeddingDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Of the projection "3d" for three dimensions; a new figure by default.
+            With the projection "3d" for three dimensions. By default a new figure is made.
         **options
-            To ``Axes.scatter``.
+            For the points, to ``Axes.scatter``.
 
         Returns
         -------
@@ -107,8 +115,8 @@ class EmbeddingDisplay:
         solid = self.coordinates.shape[1] == 3
         if solid and ax is not None and not hasattr(ax, "zaxis"):
             raise ValueError(
-                "ax is flat, but there are three dimensions to draw: make it with "
-                'projection="3d", or compute the display with n_dimensions=2.'
+                "ax is flat, but the display has three dimensions: give axes with "
+                'projection="3d", or make the display with n_dimensions=2.'
             )
         self.ax_ = axes(ax, 7.6, 5.2, **({"projection": "3d"} if solid else {}))
         self.figure_ = self.ax_.figure
@@ -118,10 +126,10 @@ class EmbeddingDisplay:
         return self
 
     def _places(self) -> Float:
-        """Where the points go: with a single direction, a strip for every class.
+        """The places of the points. With a single direction, every class has a horizontal strip.
 
-        Equal values would hide each other on a strip, so points are spread over its height, evenly
-        and without chance: steps of the golden ratio leave no gaps.
+        The points of a strip have different heights, so that equal values do not hide each other.
+        Multiples of the golden ratio modulo 1 spread the heights evenly.
         """
         if self.coordinates.shape[1] > 1:
             return self.coordinates
@@ -133,13 +141,15 @@ class EmbeddingDisplay:
     def _label(self) -> None:
         self.ax_.set_title("Rows under the metric", fontsize="medium")
         n_directions = len(self.variance_shares)
-        what = " of variance" if n_directions == 3 else " of the variance"  # little room in 3-D
+        what = (
+            " of variance" if n_directions == 3 else " of the variance"
+        )  # short in 3-D, where space is scarce
         for i, (axis, share) in enumerate(zip("xyz", self.variance_shares), 1):
             label = f"direction {i} ({percent(share)}{what})"
             getattr(self.ax_, f"set_{axis}label")(label)
             self.ax_.locator_params(axis=axis, nbins=6)
         if n_directions == 3:
-            roomy(self.ax_)
+            make_room(self.ax_)
             return
         self.ax_.grid(color="0.92")
         self.ax_.set_axisbelow(True)
@@ -149,25 +159,26 @@ class EmbeddingDisplay:
             self._scale()
 
     def _scale(self) -> None:
-        """A unit as long on both axes, since distances are shown; where that leaves a thin line,
-        the second is stretched, and the title says so.
+        """Give both axes the same scale, because the picture shows distances.
+
+        If the picture would be flat, the second axis is stretched, and the title says so.
         """
         width, height = np.ptp(self.coordinates, axis=0)
         if width <= FLAT * height:
             self.ax_.set_aspect("equal", adjustable="datalim")
         else:
-            words = "the second direction is stretched: it hardly counts"
-            self.ax_.set_title(f"Rows under the metric\n{words}", fontsize="medium")
+            remark = "the second direction hardly counts, and its axis is stretched"
+            self.ax_.set_title(f"Rows under the metric\n{remark}", fontsize="medium")
 
 
 def _refuse_missing(embedding: Float) -> None:
     if not len(embedding):
-        raise ValueError("X has no rows: there is nothing to draw.")
+        raise ValueError("X has no rows, so there is nothing to draw.")
     bad = np.flatnonzero(~np.isfinite(embedding).all(axis=1))
     if len(bad):
         raise ValueError(
-            f"X gives no distances in {len(bad)} of {len(embedding)} rows, the first of them row "
-            f"{bad[0]}: fill missing and infinite values, or use a model with "
+            f"X has missing or infinite values in {len(bad)} of {len(embedding)} rows, the first "
+            f"of them row {bad[0]}: fill these values, or use an estimator with "
             'missing="impute".'
         )
 
@@ -175,7 +186,17 @@ def _refuse_missing(embedding: Float) -> None:
 def principal_directions(embedding: Float, n_directions: int) -> tuple[Float, Float]:
     """Coordinates in the leading principal directions, and their shares of the variance.
 
-    There is always at least one direction: zeros where all rows are alike.
+    There is always at least one direction. If all rows are equal, its coordinates are zeros.
+
+    Parameters
+    ----------
+    embedding : ndarray of shape (n_samples, rank)
+    n_directions : int
+
+    Returns
+    -------
+    coordinates : ndarray of shape (n_samples, n_directions)
+    shares : ndarray of shape (n_directions,)
     """
     n_directions = min(n_directions, *embedding.shape)
     spread = embedding - embedding.mean(axis=0)

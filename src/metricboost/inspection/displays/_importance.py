@@ -6,31 +6,32 @@ from typing import Any
 
 import numpy as np
 
-from .._terms import VariableShare, explain_model
-from ._drawing import COLOURS, NOTHING_LEARNED, axes, check_count, check_model, fitting, percent
+from .._terms import VariableShare
+from ._drawing import COLOURS, NOTHING_LEARNED, axes, fitting, percent
+from ._given import check_count, explained
 
 
 class ImportanceDisplay:
-    """The variables' shares of the metric's weight, as bars, the heaviest first.
+    """The variables' shares of the metric's weight, as bars in decreasing order.
 
-    A bar has two parts: what the variable and its powers count alone, and what it counts in
-    products with other variables. Beside it stands the share of the averaged fits that use the
-    variable.
+    A bar has two parts: the share from the variable itself and its powers, and the share from its
+    products with other variables. The stability of the variable, which is the share of the averaged
+    fits that use it, stands to the right of the bar.
 
     Parameters
     ----------
     variables : list of VariableShare
-        Those that are drawn.
+        The variables that are drawn.
     n_used : int
-        How many variables the metric uses.
+        The number of variables that the metric uses.
     start_share : float, optional
-        Share of the plain distance on all columns in the metric.
+        The share of the plain distance on all columns. None if it is unknown.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
     stability_ax_ : matplotlib Axes or None
-        The axis with the stabilities, where there are any.
+        The axis with the stabilities. None if they are unknown.
     figure_ : matplotlib Figure
 
     Examples
@@ -46,7 +47,7 @@ class ImportanceDisplay:
     """
 
     def __init__(
-        self, variables: list[VariableShare], n_used: int, start_share: float | None = None
+        self, *, variables: list[VariableShare], n_used: int, start_share: float | None = None
     ) -> None:
         self.variables = variables
         self.n_used = n_used
@@ -54,15 +55,17 @@ class ImportanceDisplay:
 
     @classmethod
     def from_estimator(
-        cls, model: Any, max_variables: int = 20, *, ax: Any = None, **options: Any
+        cls, estimator: Any, *, max_variables: int = 20, ax: Any = None, **options: Any
     ) -> ImportanceDisplay:
         """Draw the variables of a metric or a fitted estimator.
 
         Parameters
         ----------
-        model : SparseMetric, SDist, SDistClassifier, SDistClassifierCV, or one of the baselines
+        estimator : estimator or SparseMetric
+            A fitted SDist, SDistClassifier, SDistClassifierCV, TableClassifier, or one of
+            ``metricboost.baselines``.
         max_variables : int, default=20
-            The most variables to draw, the heaviest.
+            Number of variables to draw: those with the largest shares.
         ax : matplotlib Axes, optional
         **options
             As in :meth:`plot`.
@@ -71,11 +74,14 @@ class ImportanceDisplay:
         -------
         ImportanceDisplay
         """
-        check_model(model)
         most = check_count("max_variables", max_variables)
-        explanation = explain_model(model)
-        shown, n_used = explanation.variables[:most], len(explanation.variables)
-        return cls(shown, n_used, explanation.start_share).plot(ax=ax, **options)
+        found = explained(estimator)
+        display = cls(
+            variables=found.variables[:most],
+            n_used=len(found.variables),
+            start_share=found.start_share,
+        )
+        return display.plot(ax=ax, **options)
 
     def plot(self, ax: Any = None, **options: Any) -> ImportanceDisplay:
         """Draw.
@@ -83,9 +89,9 @@ class ImportanceDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            A new figure by default, as high as the bars need.
+            By default a new figure is made, as high as the bars need.
         **options
-            To ``Axes.barh``.
+            For the bars, to ``Axes.barh``.
 
         Returns
         -------
@@ -99,9 +105,9 @@ class ImportanceDisplay:
         places = np.arange(len(self.variables))
         self._draw_bars(places, options)
         self.ax_.set_yticks(places, [fitting(variable.name) for variable in self.variables])
-        self.ax_.set_ylim(max(len(places), 3) - 0.4, -0.6)  # the heaviest on top
+        self.ax_.set_ylim(max(len(places), 3) - 0.4, -0.6)  # the largest share is on top
         if places.size:
-            # Above the bars: where all are equally long there is no room beside them.
+            # The legend stands above the bars, because long bars leave no room beside them.
             self.ax_.legend(loc="lower center", bbox_to_anchor=(0.5, 0.99), ncols=2, frameon=False)
             self._write_stability(places)
         return self

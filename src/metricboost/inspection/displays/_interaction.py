@@ -8,46 +8,48 @@ from typing import Any
 import numpy as np
 
 from ..._typing import Float
-from .._terms import Link, VariableShare, explain_model
+from .._terms import Link, VariableShare
 from ._circle import circle_order
-from ._drawing import COLOURS, NOTHING_LEARNED, axes, check_count, check_model, fitting, percent
+from ._drawing import COLOURS, NOTHING_LEARNED, axes, fitting, percent
+from ._given import check_count, explained
 
-#: Variables that are drawn where none interact.
+#: The most variables that are drawn if no variables interact.
 MOST_ALONE = 20
-#: From so many nodes on, labels stand along the radius: upright ones would overlap.
+#: With this many nodes or more, the names are written along the radius, because horizontal names
+#: would overlap.
 CROWDED = 13
-#: The width of a letter as a share of the font's size, roughly.
+#: The approximate width of a letter as a share of the font's size.
 LETTER = 0.6
 #: The longest name on the circle, in letters.
 LONGEST = 22
-#: Of the circle in a figure of its own, in inches.
+#: The radius of the circle in a new figure, in inches.
 RADIUS = 2.1
-#: Of a figure of its own, in inches: the title needs it.
+#: The least width of a new figure, in inches, so that the title fits.
 NARROWEST = 5.0
 
 
 class InteractionDisplay:
-    """Variables on a circle, joined where they interact.
+    """Variables on a circle, with lines between the variables that interact.
 
-    The wider a line, the larger the share of the metric's weight in terms with both variables; the
-    larger a node, the larger the share of its variable. The order around the circle is one in
-    which few lines cross.
+    The wider a line, the larger the share of the metric's weight in terms with both variables. The
+    larger a node, the larger the share of its variable. The order around the circle is chosen so
+    that few lines cross.
 
     Parameters
     ----------
     links : list of Link
-        Those that are drawn.
+        The links that are drawn, in order of decreasing share.
     variables : list of VariableShare
-        Those that are drawn, in their order on the circle.
+        The variables that are drawn, in their order on the circle.
     n_links, n_used : int
-        How many links the metric has, and how many variables it uses.
+        The numbers of links of the metric and of variables that the metric uses.
     start_share : float, optional
-        Share of the plain distance on all columns in the metric.
+        The share of the plain distance on all columns. None if it is unknown.
 
     Attributes
     ----------
     positions : ndarray of shape (n_variables, 2)
-        Where the variables stand.
+        The places of the variables.
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
 
@@ -64,6 +66,7 @@ class InteractionDisplay:
 
     def __init__(
         self,
+        *,
         links: list[Link],
         variables: list[VariableShare],
         n_links: int,
@@ -79,15 +82,17 @@ class InteractionDisplay:
 
     @classmethod
     def from_estimator(
-        cls, model: Any, max_links: int = 30, *, ax: Any = None, **options: Any
+        cls, estimator: Any, *, max_links: int = 30, ax: Any = None, **options: Any
     ) -> InteractionDisplay:
         """Draw the interactions of a metric or a fitted estimator.
 
         Parameters
         ----------
-        model : SparseMetric, SDist, SDistClassifier, SDistClassifierCV, or one of the baselines
+        estimator : estimator or SparseMetric
+            A fitted SDist, SDistClassifier, SDistClassifierCV, TableClassifier, or one of
+            ``metricboost.baselines``.
         max_links : int, default=30
-            The most links to draw, the heaviest.
+            Number of links to draw: those with the largest shares.
         ax : matplotlib Axes, optional
         **options
             As in :meth:`plot`.
@@ -96,14 +101,17 @@ class InteractionDisplay:
         -------
         InteractionDisplay
         """
-        check_model(model)
         most = check_count("max_links", max_links)
-        found = explain_model(model)
+        found = explained(estimator)
         links = found.links[:most]
-        variables = _ordered(found.variables, links)
-        return cls(
-            links, variables, len(found.links), len(found.variables), found.start_share
-        ).plot(ax=ax, **options)
+        display = cls(
+            links=links,
+            variables=_ordered(found.variables, links),
+            n_links=len(found.links),
+            n_used=len(found.variables),
+            start_share=found.start_share,
+        )
+        return display.plot(ax=ax, **options)
 
     def plot(self, ax: Any = None, **options: Any) -> InteractionDisplay:
         """Draw.
@@ -111,9 +119,9 @@ class InteractionDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            A new figure by default.
+            By default a new figure is made.
         **options
-            To ``Axes.scatter``, for the nodes.
+            For the nodes, to ``Axes.scatter``.
 
         Returns
         -------
@@ -134,7 +142,7 @@ class InteractionDisplay:
         return self
 
     def _limits(self, names: list[str], room: _Room) -> tuple[Float, Float]:
-        """The lower left and the upper right corner of nodes and names; the circle has radius 1."""
+        """The lower left and the upper right corner of the picture, in units of the radius."""
         lengths = np.array([len(name) for name in names]) * LETTER * room.font / 72 / room.radius
         outwards = self.positions if self._crowded() else np.sign(self.positions.round(6)) * [1, 0]
         ends = 1.2 * self.positions + lengths[:, None] * outwards
@@ -147,7 +155,7 @@ class InteractionDisplay:
     def _draw_links(self, scale: float) -> None:
         place = {variable.name: i for i, variable in enumerate(self.variables)}
         largest = max((link.share for link in self.links), default=1.0)
-        for link in reversed(self.links):  # the heaviest on top
+        for link in reversed(self.links):  # the widest line is drawn last, on top of the others
             weight = link.share / largest
             ends = self.positions[[place[link.a], place[link.b]]]
             self.ax_.plot(
@@ -188,7 +196,17 @@ class InteractionDisplay:
 
 @dataclass(frozen=True)
 class _Room:
-    """The radius of the circle in inches, the font's size, and the most letters of a name."""
+    """The space of the picture.
+
+    Attributes
+    ----------
+    radius : float
+        The radius of the circle in inches.
+    font : float
+        The size of the font in points.
+    letters : int
+        The most letters of a name.
+    """
 
     radius: float
     font: float
@@ -196,7 +214,13 @@ class _Room:
 
     @classmethod
     def of(cls, n_nodes: int, ax: Any) -> _Room:
-        """A figure of its own is made as large as it needs to be; axes are as they are."""
+        """The space in given axes, or in a new figure that is as large as the picture needs.
+
+        Parameters
+        ----------
+        n_nodes : int
+        ax : matplotlib Axes or None
+        """
         font = float(np.clip(420 / max(n_nodes, 1), 6, 10))
         if ax is None:
             return cls(RADIUS, font, LONGEST)
@@ -208,9 +232,10 @@ class _Room:
 
 
 def _ordered(variables: list[VariableShare], links: list[Link]) -> list[VariableShare]:
-    """The variables of the links in their order on the circle; the heaviest where there are none.
+    """The variables of the links, in their order on the circle.
 
-    The heaviest comes first, which is on top.
+    The variable with the largest share comes first, which is the top of the circle. If there are no
+    links, these are the variables with the largest shares.
     """
     if not links:
         return variables[:MOST_ALONE]
@@ -223,14 +248,14 @@ def _ordered(variables: list[VariableShare], links: list[Link]) -> list[Variable
 
 
 def _circle(n_nodes: int) -> Float:
-    """Places clockwise from the top; two beside each other, so that their names have room."""
+    """Places clockwise from the top. Two nodes stand side by side, so that their names fit."""
     start = np.pi if n_nodes == 2 else np.pi / 2
     angles = start - 2 * np.pi * np.arange(n_nodes) / max(n_nodes, 1)
     return np.column_stack([np.cos(angles), np.sin(angles)])
 
 
 def _curve(a: Float, b: Float) -> Float:
-    """A line from a to b that bends towards the centre, away from the nodes between them."""
+    """A line from a to b that bends towards the centre, away from the nodes between a and b."""
     t = np.linspace(0, 1, 40)[:, None]
     middle = 0.55 * (a + b) / 2
     result: Float = (1 - t) ** 2 * a + 2 * t * (1 - t) * middle + t**2 * b

@@ -8,28 +8,30 @@ from typing import Any
 import numpy as np
 
 from ..._typing import Float
-from ._drawing import axes, check_count, fitting_term, metric_of, percent
+from ._drawing import axes, fitting_term, percent
+from ._given import check_count, metric_of
 
-#: Up to this many terms there is room for numbers in the cells.
+#: Matrices over at most this many terms have their numbers in the cells.
 FEW = 8
 
 
 class MetricMatrixDisplay:
     """The matrix W of a metric as a heat map, over its heaviest terms.
 
-    On the diagonal stand the terms' weights. An entry off it says how two terms go together: a
-    difference in both counts more where it is positive and less where it is negative.
+    The diagonal has the weights of the terms. Each other entry belongs to two terms. If two rows
+    differ in both terms in the same direction, a positive entry increases their distance and a
+    negative entry decreases it.
 
     Parameters
     ----------
     matrix : ndarray of shape (n_shown, n_shown)
-        W over the terms that are drawn, the heaviest first.
+        W over the terms that are drawn, in order of decreasing weight.
     names : sequence of str
-        Of those terms.
+        The names of these terms.
     n_terms : int
-        How many terms the metric has.
+        The number of terms of the metric.
     share : float
-        Of the metric's weight, in the terms that are drawn.
+        The share of the metric's weight in the terms that are drawn.
 
     Attributes
     ----------
@@ -52,7 +54,7 @@ class MetricMatrixDisplay:
            [-2.,  1.]])
     """
 
-    def __init__(self, matrix: Float, names: Sequence[str], n_terms: int, share: float) -> None:
+    def __init__(self, *, matrix: Float, names: Sequence[str], n_terms: int, share: float) -> None:
         self.matrix = matrix
         self.names = list(names)
         self.n_terms = n_terms
@@ -60,15 +62,17 @@ class MetricMatrixDisplay:
 
     @classmethod
     def from_estimator(
-        cls, model: Any, max_terms: int = 30, *, ax: Any = None, **options: Any
+        cls, estimator: Any, *, max_terms: int = 30, ax: Any = None, **options: Any
     ) -> MetricMatrixDisplay:
-        """Draw the matrix of a metric or of a fitted estimator's metric.
+        """Draw the matrix of a metric or of the metric of a fitted estimator.
 
         Parameters
         ----------
-        model : SparseMetric, SDist, SDistClassifier, SDistClassifierCV, or one of the baselines
+        estimator : estimator or SparseMetric
+            A fitted SDist, SDistClassifier, SDistClassifierCV, TableClassifier, or one of
+            ``metricboost.baselines``.
         max_terms : int, default=30
-            The most terms to draw, the heaviest.
+            Number of terms to draw: those with the largest weights.
         ax : matplotlib Axes, optional
         **options
             As in :meth:`plot`.
@@ -77,17 +81,19 @@ class MetricMatrixDisplay:
         -------
         MetricMatrixDisplay
         """
-        metric = metric_of(model)
+        metric = metric_of(estimator)
         most = check_count("max_terms", max_terms)
-        weights = metric._weights()
+        weights = np.array([term.weight for term in metric.terms])
         order = np.argsort(-weights, kind="stable")
         shown = order[:most][weights[order[:most]] > 0]
-        factor = metric.components[:, shown]  # W over all of 10,000 terms would be 800 MB
-        matrix = factor.T @ factor + np.diag(metric.diagonal[shown])
-        names = [metric.name(metric.columns[t]) for t in shown]
-        share = float(weights[shown].sum() / (weights.sum() or 1.0))
-        n_terms = int(np.count_nonzero(weights))
-        return cls(matrix, names, n_terms, share).plot(ax=ax, **options)
+        factor = metric.components[:, shown]  # W over all of 10,000 terms would take 800 MB
+        display = cls(
+            matrix=factor.T @ factor + np.diag(metric.diagonal[shown]),
+            names=[metric.name(metric.columns[t]) for t in shown],
+            n_terms=int(np.count_nonzero(weights)),
+            share=float(weights[shown].sum() / (weights.sum() or 1.0)),
+        )
+        return display.plot(ax=ax, **options)
 
     def plot(self, ax: Any = None, **options: Any) -> MetricMatrixDisplay:
         """Draw.
@@ -95,7 +101,7 @@ class MetricMatrixDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            A new figure by default, as large as the terms need.
+            By default a new figure is made, as large as the terms need.
         **options
             To ``Axes.imshow``, such as another ``cmap``.
 
@@ -106,7 +112,7 @@ class MetricMatrixDisplay:
         side = 2.8 + max(0.22 * len(self.names), 0.5 * min(len(self.names), FEW), 1.0)
         self.ax_ = axes(ax, side + 0.9, side)
         self.figure_ = self.ax_.figure
-        limit = float(np.abs(self.matrix).max(initial=0.0)) or 1.0  # centred: 0 is white
+        limit = float(np.abs(self.matrix).max(initial=0.0)) or 1.0  # so that 0 is white
         look = {"cmap": "RdBu_r", "vmin": -limit, "vmax": limit}
         self.image_ = self.ax_.imshow(self._drawable(), **{**look, **options})
         self.figure_.colorbar(self.image_, ax=self.ax_, label="entry of W", shrink=0.8)
@@ -130,7 +136,7 @@ class MetricMatrixDisplay:
             self.ax_.text(column, row, f"{value:.2g}", **style)
 
     def _drawable(self) -> Float:
-        """The matrix; one white cell for a metric without weight, since an image needs cells."""
+        """The matrix. A metric without weight has one white cell, because an image needs cells."""
         return self.matrix if self.matrix.size else np.zeros((1, 1))
 
     def _title(self) -> str:

@@ -7,18 +7,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._drawing import COLOURS, axes, best_model
+from ._drawing import COLOURS, axes
+from ._given import fitted_model
 
-#: Where the largest loss is this many times the smallest, its axis is logarithmic.
+#: The axis of the loss is logarithmic if the largest loss is more than this many times the
+#: smallest loss.
 WIDE = 50.0
 
 
 class PathDisplay:
-    """The loss and the number of terms after each accepted step, a line for every averaged fit.
+    """The loss and the number of terms after each accepted step, as one line for every fit.
 
-    Steps after which neighbours were searched for anew are marked: the loss jumps there, since
-    it is measured with the new neighbours from then on, and only losses at marks compare. All
-    accepted steps are shown, also those beyond the place where ``complexity_penalty`` stops.
+    Circles mark the steps that search for the neighbours again. The loss jumps at these steps,
+    because it is measured with the new neighbours from there on, so only the losses at circles can
+    be compared. All accepted steps are shown, also the steps after the one at which
+    ``complexity_penalty`` stops.
 
     Parameters
     ----------
@@ -45,17 +48,17 @@ class PathDisplay:
     True
     """
 
-    def __init__(self, path: npt.NDArray[Any]) -> None:
+    def __init__(self, *, path: npt.NDArray[Any]) -> None:
         self.path = path
 
     @classmethod
-    def from_estimator(cls, model: Any, *, ax: Any = None, **options: Any) -> PathDisplay:
+    def from_estimator(cls, estimator: Any, *, ax: Any = None, **options: Any) -> PathDisplay:
         """Draw the path of a fitted estimator.
 
         Parameters
         ----------
-        model : SDist, SDistClassifier or SDistClassifierCV
-            Of a search, the path of ``best_estimator_``.
+        estimator : SDist, SDistClassifier, SDistClassifierCV or TableClassifier
+            Of a search, the path of ``best_estimator_`` is drawn.
         ax : matplotlib Axes, optional
         **options
             As in :meth:`plot`.
@@ -64,7 +67,7 @@ class PathDisplay:
         -------
         PathDisplay
         """
-        return cls(best_model(model, "path").path_).plot(ax=ax, **options)
+        return cls(path=fitted_model(estimator, "path").history.table()).plot(ax=ax, **options)
 
     def plot(self, ax: Any = None, **options: Any) -> PathDisplay:
         """Draw.
@@ -72,9 +75,9 @@ class PathDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Room for both panels; a new figure by default.
+            Both panels are drawn inside these axes. By default a new figure is made.
         **options
-            To ``Axes.plot``, for the lines.
+            For the lines, to ``Axes.plot``.
 
         Returns
         -------
@@ -103,11 +106,7 @@ class PathDisplay:
         self.terms_ax_.plot(steps, fit["terms"], **options)
 
     def _label(self) -> None:
-        n_fits = len(self._fits())
-        self.ax_.set_title(
-            "No step was accepted: nothing was learned" if not n_fits
-            else f"Path of boosting, {n_fits} averaged fits" if n_fits > 1 else "Path of boosting"
-        )  # fmt: skip
+        self.ax_.set_title(self._title())
         self.ax_.set_ylabel("loss, summed over rows")
         self.ax_.tick_params(labelbottom=False)
         most = self.path["terms"].max(initial=1)
@@ -122,7 +121,13 @@ class PathDisplay:
         if self.path["refreshed"].any():
             self._explain_marks()
 
+    def _title(self) -> str:
+        n_fits = len(self._fits())
+        if not n_fits:
+            return "No step was accepted: nothing was learned"
+        return f"Path of boosting, {n_fits} averaged fits" if n_fits > 1 else "Path of boosting"
+
     def _explain_marks(self) -> None:
         mark = self.ax_.plot([], [], "o", ms=6, mew=1.3, mfc="white", mec="0.3")
-        words = "neighbours searched anew: the loss jumps"
-        self.ax_.legend(mark, [words], loc="best", fontsize="small")
+        text = "new search for neighbours: the loss jumps"
+        self.ax_.legend(mark, [text], loc="best", fontsize="small")

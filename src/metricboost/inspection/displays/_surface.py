@@ -1,4 +1,4 @@
-"""``SurfaceDisplay``: what is predicted over two variables, the others at their medians."""
+"""``SurfaceDisplay``: predictions over two variables, with the others at their medians."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from scipy.ndimage import distance_transform_edt
 
 from ..._blocks import dense
 from ..._typing import Float
-from ...estimators._validation import check_table
+from ...inputs import check_table
+from ...model import Blend, Model
 from ._classes import BESIDE_SOLID, RowClasses, colour, legend, legend_label, row_classes, scatter
-from ._drawing import axes, best_model, check_count, fitting, roomy
+from ._drawing import axes, fitting, make_room
 from ._embedding import principal_directions
-from ._grid import feature_columns, of_rows, value_grid, value_range
+from ._given import check_count, fitted_model
+from ._grid import feature_columns, value_grid, value_range
 
 KINDS = ("contour", "surface")
-#: Grid lines of a surface each way.
+#: Number of grid lines of a surface in each direction.
 LINES = 40
 
 
@@ -26,30 +28,31 @@ class SurfaceDisplay:
     """The prediction over a grid of two variables, with rows as points in their classes.
 
     All other variables are held at their medians, so the picture is a section through the model,
-    and points need not lie in the regions of their classes. Two classes are shown by the
-    probability of the second, more by the regions in which each is predicted. As a surface in
-    three dimensions it is the paper's figure: the height is the first principal direction of the
-    embedded grid, so it shows how the metric bends the plane of the two variables. With a single
-    variable, curves show the probabilities.
+    and a point may lie outside the region of its class. With two classes, colours show the
+    probability of the second class. With more classes, colours show the regions in which each class
+    is predicted. The surface in three dimensions is the paper's figure: the height is the first
+    principal direction of the embedded grid, so the surface shows how the metric bends the plane of
+    the two variables. With a single variable, curves show the probabilities.
 
     Parameters
     ----------
     features : tuple of str
-        The names of the two variables, or of the single one.
+        The names of the one or two variables.
     values : list of ndarray
-        The grid: the values of each variable.
+        The values of each variable on the grid.
     probabilities : ndarray of shape (n_values, n_values, n_classes)
-        The first variable runs along the first axis. Shape (n_values, n_classes) for a single
-        variable.
+        The first axis belongs to the first variable. With a single variable the shape is
+        (n_values, n_classes).
     height : ndarray of shape (n_values, n_values)
-        The grid's first principal direction under the metric.
+        The coordinate of every point of the grid in the first principal direction of the embedded
+        grid.
     classes : ndarray of shape (n_classes,)
     points : ndarray of shape (n_samples, n_variables)
-        The rows' values of the variables.
+        The values of the variables in the rows.
     rows : RowClasses
-        The classes of the rows: ``names``, ``codes`` and whether they were ``predicted``.
+        The classes of the rows: ``names``, ``codes`` and whether the classes are ``predicted``.
     n_held : int
-        How many other variables are held at their medians.
+        The number of other variables, which are held at their medians.
 
     Attributes
     ----------
@@ -63,13 +66,14 @@ class SurfaceDisplay:
     >>> from metricboost.inspection import SurfaceDisplay
     >>> X, y = make_xor(n_samples=300, n_features=8, informative=2, random_state=0)
     >>> model = SDistClassifier(max_iter=20, n_averaged=2, random_state=0).fit(X, y)
-    >>> display = SurfaceDisplay.from_estimator(model, X, features=("x2", "x7"), y=y)
+    >>> display = SurfaceDisplay.from_estimator(model, X, y, features=("x2", "x7"))
     >>> display.probabilities.shape
     (80, 80, 2)
     """
 
     def __init__(
         self,
+        *,
         features: tuple[str, ...],
         values: list[Float],
         probabilities: Float,
@@ -91,12 +95,12 @@ class SurfaceDisplay:
     @classmethod
     def from_estimator(
         cls,
-        model: Any,
+        estimator: Any,
         X: Any,
-        features: Sequence[int | str] | None = None,
         y: Any = None,
-        grid_resolution: int = 80,
         *,
+        features: Sequence[int | str] | int | str | None = None,
+        grid_resolution: int = 80,
         ax: Any = None,
         **options: Any,
     ) -> SurfaceDisplay:
@@ -104,16 +108,16 @@ class SurfaceDisplay:
 
         Parameters
         ----------
-        model : SDistClassifier or SDistClassifierCV
+        estimator : SDistClassifier or SDistClassifierCV
         X : array-like of shape (n_samples, n_features)
-            Rows: they are the points, and give the ranges and the medians.
-        features : sequence of two str or int, optional
-            Names or numbers of the variables. By default the two that weigh most in terms of
-            either and of both. A single one is drawn as curves.
+            Rows to draw as points. They also give the ranges and the medians.
         y : array-like of shape (n_samples,), optional
-            The classes of the points; predicted ones by default.
+            The classes of the rows. By default they are predicted.
+        features : sequence of one or two str or int, optional
+            Names or numbers of the variables. By default, the two variables with the largest weight
+            in the terms that have no other variable.
         grid_resolution : int, default=80
-            Values of each variable.
+            Number of values of each variable.
         ax : matplotlib Axes, optional
         **options
             As in :meth:`plot`.
@@ -122,42 +126,46 @@ class SurfaceDisplay:
         -------
         SurfaceDisplay
         """
-        best = _classifier(model)
+        model = _classifier(estimator)
+        metric = model.best.metric
         n_values = check_count("grid_resolution", grid_resolution, 2)
-        table = dense(check_table(best, X, reset=False, missing=best.missing))
-        columns = feature_columns(best.metric_, features)
-        values = [value_range(table[:, j], best.metric_, j, n_values) for j in columns]
+        missing = "error" if metric.imputation is None else "impute"
+        table = dense(check_table(estimator, X, reset=False, missing=missing))
+        columns = feature_columns(metric, features)
+        values = [value_range(table[:, j], metric, j, n_values) for j in columns]
         grid, shape = value_grid(table, columns, values)
-        probabilities = of_rows(model.predict_proba, grid).reshape(*shape, -1)
-        height, _ = principal_directions(of_rows(best._embedded, grid), 1)
-        return cls(
-            tuple(best.metric_.feature_names[j] for j in columns),
-            values,
-            probabilities,
-            height.reshape(shape),
-            model.classes_,
-            table[:, columns],
-            _known(row_classes(model, X, y, len(table)), model.classes_),
-            table.shape[1] - len(columns),
-        ).plot(ax=ax, **options)
+        height, _ = principal_directions(metric.transform(grid), 1)
+        display = cls(
+            features=tuple(metric.feature_names[j] for j in columns),
+            values=values,
+            probabilities=model.probabilities(grid).reshape(*shape, -1),
+            height=height.reshape(shape),
+            classes=model.classes,
+            points=table[:, columns],
+            rows=_known(row_classes(estimator, X, y, len(table)), model.classes),
+            n_held=table.shape[1] - len(columns),
+        )
+        return display.plot(ax=ax, **options)
 
-    def plot(self, ax: Any = None, kind: str = "contour", **options: Any) -> SurfaceDisplay:
+    def plot(self, ax: Any = None, *, kind: str = "contour", **options: Any) -> SurfaceDisplay:
         """Draw.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Of the projection "3d" for a surface; a new figure by default.
+            With the projection "3d" for a surface. By default a new figure is made.
         kind : {"contour", "surface"}, default="contour"
-            Flat, with the rows as points, or as a surface, without them: most do not lie on it.
+            A contour plot is flat and has the rows as points. A surface has no points, because most
+            rows do not lie on it.
         **options
-            To ``Axes.scatter``, for the points.
+            For the points, to ``Axes.scatter``.
 
         Returns
         -------
         self
         """
-        solid = self._checked_kind(kind, ax) == "surface"
+        self._check_kind(kind, ax)
+        solid = kind == "surface"
         self.ax_ = axes(ax, 7.6, 5.6, **({"projection": "3d"} if solid else {}))
         self.figure_ = self.ax_.figure
         if solid:
@@ -172,14 +180,13 @@ class SurfaceDisplay:
         self._label(solid)
         return self
 
-    def _checked_kind(self, kind: str, ax: Any) -> str:
+    def _check_kind(self, kind: str, ax: Any) -> None:
         if kind not in KINDS:
             raise ValueError(f"kind={kind!r} must be one of {', '.join(map(repr, KINDS))}.")
         if kind == "surface" and len(self.features) == 1:
             raise ValueError("kind='surface' needs two features, but there is one: use 'contour'.")
         if kind == "surface" and ax is not None and not hasattr(ax, "zaxis"):
-            raise ValueError("ax is flat, but kind='surface' needs projection=\"3d\".")
-        return kind
+            raise ValueError("ax is flat, but kind='surface' needs axes with projection=\"3d\".")
 
     def _draw_probability(self) -> None:
         a, b = self.values
@@ -200,11 +207,14 @@ class SurfaceDisplay:
             self._name_region(code, codes == code)
 
     def _draw_boundary(self, ahead: Float) -> None:
-        if ahead.min() < 0 < ahead.max():  # matplotlib warns of lines that are not there
+        if ahead.min() < 0 < ahead.max():  # matplotlib warns if there is no such line
             self.ax_.contour(*self.values, ahead, [0], colors="0.25", linewidths=1.0)
 
     def _name_region(self, code: int, inside: npt.NDArray[np.bool_]) -> None:
-        """A class's name in its region, far from the edges: not all readers see colours."""
+        """Write the name of a class into its region, for readers who cannot tell the colours.
+
+        The name stands where the distance to the edge of the region is largest.
+        """
         depth = distance_transform_edt(np.pad(inside, 1))[1:-1, 1:-1]
         row, column = np.unravel_index(depth.argmax(), depth.shape)
         self.ax_.annotate(
@@ -214,7 +224,7 @@ class SurfaceDisplay:
         )  # fmt: skip
 
     def _ahead(self, code: int) -> Float:
-        """By how much a class is more probable than the most probable other one."""
+        """The probability of a class minus the largest probability of another class."""
         others = np.delete(self.probabilities, code, axis=-1)
         result: Float = self.probabilities[..., code] - others.max(axis=-1)
         return result
@@ -244,7 +254,7 @@ class SurfaceDisplay:
         self.ax_.legend(handles=patches, title="predicted class", **BESIDE_SOLID)
 
     def _draw_curves(self) -> None:
-        """The probability of every class; below, the rows as ticks, class by class."""
+        """Draw the probability of every class. The ticks below are the rows, class by class."""
         for code, name in enumerate(self.classes):
             own = self.points[self.rows.codes == code, 0]
             line = {"color": colour(code), "label": legend_label(name)}
@@ -266,7 +276,7 @@ class SurfaceDisplay:
         self.ax_.set_title(f"{what} over {' and '.join(names)}{self._held()}", fontsize="medium")
         if solid:
             self.ax_.set_zlabel("first direction of the metric")
-            roomy(self.ax_)
+            make_room(self.ax_)
 
     def _held(self) -> str:
         if self.n_held < 2:
@@ -274,24 +284,31 @@ class SurfaceDisplay:
         return f"\nthe other {self.n_held} variables at their medians"
 
 
-def _classifier(model: Any) -> Any:
-    best = best_model(model, "predict_proba")
-    if not hasattr(best, "predict_proba"):
+def _classifier(estimator: Any) -> Model | Blend:
+    """The model of a classifier. X cannot be checked without the classifier itself."""
+    best = fitted_model(estimator, "predict_proba")
+    model = getattr(estimator, "model_", None)
+    if not isinstance(model, Model | Blend):
         raise TypeError(
-            f"model is an {type(best).__name__}, which has no predict_proba: fit an "
+            f"estimator is a {type(estimator).__name__}, but must be an SDistClassifier or "
+            "SDistClassifierCV. Of a TableClassifier, give its model_, and encoded(X) as the rows."
+        )
+    if best.reading is None:
+        raise TypeError(
+            f"estimator is an {type(estimator).__name__}, which has no predict_proba: fit an "
             "SDistClassifier."
         )
-    return best
+    return model
 
 
 def _known(rows: RowClasses | None, classes: npt.NDArray[Any]) -> RowClasses:
-    """The points must have the model's classes: the regions have their colours."""
-    assert rows is not None  # probabilities were predicted, so classes can be
+    """Refuse points of other classes than the model's, because the regions have these colours."""
+    assert rows is not None  # the estimator predicts, so there are classes
     strange = [name for name in rows.names.tolist() if name not in classes.tolist()]
     if strange:
         raise ValueError(
-            f"y has the label {strange[0]!r}, but the model's classes are {classes.tolist()}: "
-            "give labels as in fit, or leave y out."
+            f"y has the label {strange[0]!r}, but the classes of the model are {classes.tolist()}: "
+            "give these labels, or leave y out."
         )
     return rows
 
@@ -305,7 +322,7 @@ def _between_classes() -> Any:
 
 
 def _tints(n_classes: int, strength: float = 0.35) -> Float:
-    """Pale versions of the classes' colours, on which their points stand out."""
+    """Pale versions of the colours of the classes, as a background for their points."""
     from matplotlib.colors import to_rgb
 
     return np.array(

@@ -1,7 +1,0 @@
-"""Long fits survive: what was learned is written every few seconds, and a fit goes on from it."""
-
-from ._claims import claim
-from ._files import Checkpoints, FitFile, checkpoints_in
-from ._fingerprints import digest, digest_of_table
-
-__all__ = ["Checkpoints", "FitFile", "checkpoints_in", "claim", "digest", "digest_of_table"]

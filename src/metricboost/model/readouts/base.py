@@ -1,0 +1,235 @@
+"""The interface of readouts, the training rows, and the queries (the rows to classify).
+
+A readout turns distances into *evidence*: one number for each row and class, which is larger for a
+more probable class. Calibration turns evidence into probabilities.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar
+
+import numpy as np
+
+from ..._blocks import slices
+from ..._typing import Float, Index, Rows
+from ...engines import Engine
+
+#: Squared distances smaller than this share of the total variance of the embedding are set to this
+#: value: rows may be equal, and evidence is the logarithm of a distance.
+CLOSEST = 1e-9
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Training:
+    """Embedded training rows with their classes and weights."""
+
+    rows: Float
+    labels: Index
+    weight: Float
+    n_classes: int
+
+    def members(self, c: int) -> Index:
+        """The numbers of the rows of a class."""
+        return np.flatnonzero(self.labels == c)
+
+    @cached_property
+    def floor(self) -> float:
+        """The smallest squared distance. Smaller squared distances are set to this value."""
+        panels = [self.rows[:, part] for part in slices(self.rows.shape[1], len(self.rows), 2**19)]
+        variance = float(np.concatenate([panel.var(axis=0) for panel in panels] or [[]]).sum())
+        return CLOSEST * (variance if variance > 0 else 1.0)
+
+
+@dataclass(frozen=True)
+class Near:
+    """The nearest training rows of one class for each query, the nearest first.
+
+    Attributes
+    ----------
+    queries, references : ndarray
+        The embedded queries, and all embedded training rows of the class.
+    rows, distances, weight : ndarray of shape (n_queries, k)
+        The positions of the nearest rows in ``references``, their squared distances and weights.
+    floor : float
+        The smallest squared distance, as in ``Training``.
+    """
+
+    queries: Float
+    references: Float
+    rows: Rows
+    distances: Float
+    weight: Float
+    floor: float
+
+    def only(self, queries: Index) -> Near:
+        """The same object for some of the queries."""
+        return replace(
+            self,
+            queries=self.queries[queries],
+            rows=self.rows[queries],
+            distances=self.distances[queries],
+            weight=self.weight[queries],
+        )
+
+    def means(self, k: int) -> Float:
+        """The weighted mean squared distance to the k nearest rows."""
+        weight = self.weight[:, :k]
+        result: Float = (weight * self.distances[:, :k]).sum(axis=1) / weight.sum(axis=1)
+        return result
+
+
+class Queries:
+    """Embedded rows to classify. Their neighbours are searched for once, at the first use.
+
+    Parameters
+    ----------
+    engine : Engine
+        Searches for the neighbours.
+    training : Training
+    rows : ndarray of shape (n_queries, rank)
+    readouts : sequence of Readout
+        The readouts that will use the queries. They determine how many neighbours are needed.
+    """
+
+    def __init__(
+        self, engine: Engine, training: Training, rows: Float, readouts: Sequence[Readout]
+    ) -> None:
+        self.training = training
+        self.rows = rows
+        self._engine = engine
+        self._k_of_class = max((readout.k_of_class for readout in readouts), default=0)
+        self._k_of_all = max((readout.k_of_all for readout in readouts), default=0)
+        self._many_readouts = len(readouts) > 1
+        self._kept: dict[Hashable, Any] = {}
+
+    @cached_property
+    def of_class(self) -> list[Near]:
+        """The nearest training rows of each class."""
+        return [self._near(c) for c in range(self.training.n_classes)]
+
+    def _near(self, c: int) -> Near:
+        training, members = self.training, self.training.members(c)
+        references = training.rows[members]
+        rows, squared = self._engine.nearest(self.rows, references, self._k_of_class)
+        weight = training.weight[members][rows]
+        return Near(self.rows, references, rows, squared, weight, training.floor)
+
+    @cached_property
+    def of_all(self) -> Rows:
+        """The nearest training rows of all classes together."""
+        return self._engine.nearest(self.rows, self.training.rows, self._k_of_all)[0]
+
+    def margins(self, k: int) -> Float:
+        """The weighted mean squared distance to the k nearest rows of each class, n x C."""
+        return self.once(
+            ("margins", k), lambda: np.stack([near.means(k) for near in self.of_class], axis=1)
+        )
+
+    def once(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """A result that several readouts need, computed once. A single readout keeps no results."""
+        if not self._many_readouts:
+            return compute()
+        if key not in self._kept:
+            self._kept[key] = compute()
+        result: T = self._kept[key]
+        return result
+
+
+class Fitted(Protocol):
+    """A readout that is fitted to the training rows."""
+
+    def evidence(self, queries: Queries) -> Float:
+        """The evidence: one number for each query and class, n x C."""
+        ...
+
+
+class Readout(ABC):
+    """The base of readouts. A readout is a frozen dataclass, whose fields are its parameters.
+
+    Attributes
+    ----------
+    name : str
+        The value of the parameter ``classifier`` that selects the readout.
+    automatic : bool
+        Whether the readout is a candidate with ``SDistClassifier(classifier="auto")``.
+    searched : {"everywhere", "best", "finalists"}
+        The metrics with which ``SDistClassifierCV`` tries the readout: all metrics, the best
+        metrics of each configuration, or the best metrics of the best configurations.
+    searched_by_default : bool
+        Whether the search tries the readout with ``classifier="auto"``.
+    with_plain_distance : bool
+        Whether the search tries the readout with metrics that have a share of the plain distance.
+    """
+
+    name: ClassVar[str]
+    automatic: ClassVar[bool] = False
+    searched: ClassVar[Literal["everywhere", "best", "finalists"]] = "best"
+    searched_by_default: ClassVar[bool] = False
+    with_plain_distance: ClassVar[bool] = True
+
+    @classmethod
+    @abstractmethod
+    def grid(cls, n_neighbors: int | None) -> list[Self]:
+        """The readouts of this type to choose from. None tries several numbers of neighbours."""
+
+    @property
+    def n_neighbors(self) -> int:
+        """The number of nearest rows that ``kneighbors`` returns by default."""
+        return 10
+
+    @property
+    def k_of_class(self) -> int:
+        """The number of nearest rows of each class that the readout uses."""
+        return 0
+
+    @property
+    def k_of_all(self) -> int:
+        """The number of nearest rows of all classes together that the readout uses."""
+        return 0
+
+    @abstractmethod
+    def fit(self, training: Training) -> Fitted:
+        """Fit the readout to the training rows. The neighbours of queries come from ``Queries``."""
+
+
+def evidence(
+    engine: Engine, training: Training, rows: Float, readouts: Sequence[Readout]
+) -> dict[Readout, Float]:
+    """The evidence of several readouts for embedded rows. Neighbours are searched for once."""
+    queries = Queries(engine, training, rows, readouts)
+    return {readout: readout.fit(training).evidence(queries) for readout in readouts}
+
+
+def as_evidence(squared: Float, training: Training) -> Float:
+    """Evidence from squared distances to the classes."""
+    result: Float = -np.log(np.maximum(squared, training.floor))
+    return result
+
+
+def in_span(rows: Float, queries: Float) -> tuple[Float, Float]:
+    """Reduce the dimension of an embedding that has more columns than training rows.
+
+    The rows and the queries are expressed in coordinates of the span of the rows. An additional
+    coordinate has the distance of a query from the span. Distances between queries and rows, and
+    between rows, do not change.
+    """
+    if rows.shape[1] <= len(rows):
+        return rows, queries
+    center = rows.mean(axis=0)
+    rows, queries = rows - center, queries - center
+    values, vectors = np.linalg.eigh(rows @ rows.T)
+    real = values > values[-1] * len(values) * np.finfo(float).eps
+    size = np.sqrt(values[real])
+    inside = (queries @ rows.T) @ vectors[:, real] / size
+    beyond = np.einsum("ij,ij->i", queries, queries) - np.einsum("ij,ij->i", inside, inside)
+    outside = np.sqrt(np.maximum(beyond, 0.0))[:, None]
+    return (
+        np.hstack([vectors[:, real] * size, np.zeros((len(rows), 1))]),
+        np.hstack([inside, outside]),
+    )

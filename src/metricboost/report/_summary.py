@@ -1,0 +1,83 @@
+"""All numbers of a report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._blocks import dense
+from .._typing import Data, Index
+from ..engines import Engine
+from ..inspection import ModelExplanation, explain_model
+from ..model import Blend, Model
+from ._classified import ClassifiedRows, classified
+from ._quality import Quality, quality
+from ._rows import rows_of_page
+from ._stages import Stage, stages
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """All numbers of a report.
+
+    Attributes
+    ----------
+    model : Model or Blend
+    explanation : ModelExplanation
+    rows : ClassifiedRows or None
+        None if no rows were given, or if the model was saved without its training rows.
+    quality : Quality or None
+        None if the classes of the rows are unknown.
+    seen : float
+        The share of the rows at distance zero from a training row.
+    map : dict or None
+        The rows as the map of the page needs them.
+    stages : list of Stage
+        The model after some of its steps. Empty if no step was accepted.
+    """
+
+    model: Model | Blend
+    explanation: ModelExplanation
+    rows: ClassifiedRows | None
+    quality: Quality | None
+    seen: float
+    map: dict[str, Any] | None
+    stages: list[Stage]
+
+
+def summarised(
+    model: Model | Blend, X: Data | None, y: Any, numbers: Index | None, engine: Engine | None
+) -> Summary:
+    """Compute all numbers of a report.
+
+    Parameters
+    ----------
+    model, X, y, numbers, engine
+        As in ``make_report``.
+    """
+    explanation = explain_model(model)
+    if not model.best.has_rows:
+        return Summary(model, explanation, None, None, 0.0, None, [])
+    if X is None:
+        return Summary(model, explanation, None, None, 0.0, None, stages(model.best))
+    rows = classified(model, dense(X), y, numbers, engine)
+    return Summary(
+        model=model,
+        explanation=explanation,
+        rows=rows,
+        quality=_quality(rows),
+        seen=_share_seen(model.best, rows, engine),
+        map=rows_of_page(model.best, rows, engine),
+        stages=stages(model.best, rows, engine),
+    )
+
+
+def _quality(rows: ClassifiedRows) -> Quality | None:
+    return None if rows.labels is None else quality(rows.labels, rows.probabilities, rows.predicted)
+
+
+def _share_seen(best: Model, rows: ClassifiedRows, engine: Engine | None) -> float:
+    _, squared = best.nearest(rows.embedding, 1, engine)
+    return float(np.mean(squared[:, 0] == 0))

@@ -1,0 +1,124 @@
+"""The whole fit of an estimator, from the pool of rows to the model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ..model import Model
+from ..model.readouts import Readout, readouts
+from .choosing import Candidate, candidates, chosen, plain_score, variants, with_share
+from .finishing import finished, reading_of, rows_of
+from .fits import CrossFit, Variant
+from .folds import cross_fit
+from .limits import refuse_far_rows
+from .options import LearningOptions
+from .pool import Pool
+from .progress import ProgressLine
+from .run import Run
+
+
+@dataclass(frozen=True)
+class Choices:
+    """The parameters that determine which variants and readouts are candidates.
+
+    Attributes
+    ----------
+    n_averaged, prune, start_share
+        As in the estimators.
+    readouts : list of Readout or None
+        The readouts to choose from. None is for a model that only embeds.
+    """
+
+    n_averaged: int
+    prune: int | Literal["auto"] | None
+    start_share: float | str
+    readouts: list[Readout] | None = None
+
+    @property
+    def size(self) -> int | None:
+        """The number of variables, if ``prune`` is a number; None otherwise."""
+        return self.prune if isinstance(self.prune, int) else None
+
+    def variants(self, n_fits: int) -> list[Variant]:
+        """The variants that ``prune`` and ``start_share`` allow."""
+        tried = variants(n_fits if self.prune == "auto" else 1)
+        if self.start_share != "auto":
+            tried = with_share(tried, float(self.start_share))
+        elif n_fits == 1 or self.size is not None:
+            # With a single fit there are no rows out of fold by which a share can be chosen. With
+            # a given number of variables, the plain distance would add all other columns.
+            tried = with_share(tried, 0.0)
+        return [replace(variant, size=self.size) for variant in tried]
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A model, with the fits and the gain on which the warnings depend."""
+
+    model: Model
+    crossfit: CrossFit
+    gain: float
+
+    @property
+    def classes(self) -> npt.NDArray[Any]:
+        """The class labels."""
+        return self.model.classes
+
+
+def fit_model(
+    pool: Pool,
+    classes: npt.NDArray[Any],
+    names: Sequence[str] | None,
+    options: LearningOptions,
+    choices: Choices,
+    run: Run,
+) -> Fit:
+    """Learn the metrics of the folds, choose a variant and a readout, and create the model.
+
+    Parameters
+    ----------
+    pool : Pool
+    classes : ndarray
+    names : sequence of str or None
+        The names of the columns of the input.
+    options : LearningOptions
+    choices : Choices
+    run : Run
+    """
+    crossfit = _learned(pool, options, choices, run)
+    refuse_far_rows(crossfit, options.max_degree, names)
+    tried = choices.variants(len(crossfit.fits))
+    starts_plain = isinstance(options.init, str) and options.init == "identity"
+    if choices.readouts is None and len(tried) == 1:
+        model = finished(crossfit, pool, tried[0], classes, names, choices.size, starts_plain)
+        return Fit(model, crossfit, np.nan)
+    found = _judged(crossfit, pool, tried, choices, run)
+    best = chosen(crossfit, found)
+    model = finished(crossfit, pool, best.variant, classes, names, choices.size, starts_plain)
+    if choices.readouts is not None:
+        reading = reading_of(best, rows_of(pool, [model]), plain_score(crossfit, found))
+        model = replace(model, reading=reading)
+    return Fit(model, crossfit, best.gain)
+
+
+def _learned(pool: Pool, options: LearningOptions, choices: Choices, run: Run) -> CrossFit:
+    line = ProgressLine(options.boosting.max_iter) if run.verbose else None
+    with run.opened(pool) as opened:
+        crossfit = cross_fit(pool, options, choices.n_averaged, opened, line.fold if line else None)
+    if line is not None:
+        line.close([fit.path for fit in crossfit.fits])
+    return crossfit
+
+
+def _judged(
+    crossfit: CrossFit, pool: Pool, tried: list[Variant], choices: Choices, run: Run
+) -> list[Candidate]:
+    n_processes = run.processes(pool, len(tried))
+    crossfit = replace(crossfit, engine=run.engine_for(n_processes))
+    some = readouts("auto", None) if choices.readouts is None else choices.readouts
+    return candidates(crossfit, tried, some, n_processes)

@@ -1,0 +1,72 @@
+"""The execution of fits: engine, processes, threads and checkpoints."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+
+from joblib import effective_n_jobs
+
+from .._threads import allowed_threads
+from ..engines import Engine, get_engine, is_torch
+from .checkpoints import WRITE_EVERY, Checkpoints, checkpoints_in, digest_of_table
+from .pool import Pool
+
+#: The fits of a table with more numbers than this run one after the other, each with all threads.
+#: Several processes would each hold a copy of the table, and a single fit of such a table keeps all
+#: threads busy.
+LARGE = 2**24
+
+
+@dataclass(frozen=True)
+class Run:
+    """How fits are executed. Models depend on the engine only by rounding, and not on the rest.
+
+    Attributes
+    ----------
+    engine : str
+        The name of the engine.
+    n_jobs : int or None
+        As in the estimators.
+    directory : str, path or None
+        The directory of the checkpoints. None writes no checkpoints.
+    verbose : bool
+        Whether the progress is shown.
+    checkpoints : Checkpoints or None
+        The open directory of the checkpoints while fits run.
+    write_every : float
+        The number of seconds after which a checkpoint is written again.
+    """
+
+    engine: str = "auto"
+    n_jobs: int | None = None
+    directory: str | os.PathLike[str] | None = None
+    verbose: bool = False
+    checkpoints: Checkpoints | None = None
+    write_every: float = WRITE_EVERY
+
+    @property
+    def threads(self) -> int:
+        """The number of threads: ``n_jobs``, or by default the number that BLAS may use."""
+        jobs = effective_n_jobs(self.n_jobs)
+        return allowed_threads() if self.n_jobs is None and jobs == 1 else jobs
+
+    def processes(self, pool: Pool, n_tasks: int) -> int:
+        """The number of processes among which tasks are divided. A GPU runs one task at a time."""
+        jobs = effective_n_jobs(self.n_jobs)
+        many = n_tasks > 1 and jobs > 1 and pool.n_numbers <= LARGE and not is_torch(self.engine)
+        return min(jobs, n_tasks) if many else 1
+
+    def engine_for(self, processes: int) -> Engine:
+        """The engine of a task. It has one thread if several processes share the tasks."""
+        return get_engine(self.engine, 1 if processes > 1 else self.threads)
+
+    @contextmanager
+    def opened(self, pool: Pool) -> Iterator[Run]:
+        """Open the directory of the checkpoints, and return the run with it."""
+        digest = partial(digest_of_table, pool.X)
+        with checkpoints_in(self.directory, digest, self.write_every) as checkpoints:
+            yield replace(self, checkpoints=checkpoints)

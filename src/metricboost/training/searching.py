@@ -1,0 +1,290 @@
+"""A search: the fits of all configurations, the scores of all candidates, and the blend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from joblib import Parallel, delayed, effective_n_jobs
+from scipy.stats import rankdata
+
+from .._counter import Counter
+from .._processes import run_fits
+from ..engines import is_torch
+from ..model import Blend
+from .choosing import plain_score
+from .finishing import finished, reading_of, rows_of
+from .fits import CrossFit
+from .folds import Split, fold_tasks, over_folds, whole_of
+from .limits import refuse_far_rows
+from .options import LearningOptions
+from .pool import Pool
+from .run import Run
+from .tuning import (
+    FoldScores,
+    Limits,
+    Scored,
+    cheap_search,
+    finalists,
+    learn_timed,
+    of_classifier,
+    search_of_finalist,
+    simplest_within_one_error,
+    to_blend,
+)
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A configuration with its fits, one for each fold, and its scored candidates.
+
+    Attributes
+    ----------
+    params : dict
+        The parameters of the configuration.
+    options : LearningOptions
+    crossfit : CrossFit
+    seconds : list of float
+        The time that the fit of each fold took.
+    found : list of Scored
+        The scored candidates: variants of these fits with their readouts.
+    """
+
+    params: dict[str, Any]
+    options: LearningOptions
+    crossfit: CrossFit
+    seconds: list[float]
+    found: list[Scored]
+
+
+@dataclass(frozen=True)
+class Searched:
+    """The candidates of a search, and their score.
+
+    Attributes
+    ----------
+    classifier : str
+        The readouts to try, as in ``SDistClassifier``.
+    n_neighbors : int or None
+        The number of neighbours of the readouts. None tries several numbers.
+    limits : Limits
+        Restricts the variants.
+    fold_scores : callable
+        Computes the score of each fold from probabilities.
+    """
+
+    classifier: str
+    n_neighbors: int | None
+    limits: Limits
+    fold_scores: FoldScores
+
+
+def search(
+    pool: Pool,
+    configurations: Sequence[tuple[dict[str, Any], LearningOptions]],
+    splits: Sequence[Split],
+    searched: Searched,
+    run: Run,
+    names: Sequence[str] | None = None,
+) -> list[Tried]:
+    """Fit every configuration on every fold, and score the candidates of each configuration.
+
+    Parameters
+    ----------
+    pool : Pool
+    configurations : sequence of (parameters, options)
+    splits : sequence of (kept, left out)
+    searched : Searched
+    run : Run
+    names : sequence of str, optional
+        The names of the columns of the input.
+    """
+    # A GPU runs one fit at a time.
+    n_jobs = 1 if is_torch(run.engine) else effective_n_jobs(run.n_jobs)
+    options = [option for _, option in configurations]
+    crossfits, seconds = _fitted(pool, options, splits, run, n_jobs)
+    for crossfit, option in zip(crossfits, options):
+        refuse_far_rows(crossfit, option.max_degree, names)
+    found = _scored(crossfits, searched, run.verbose, n_jobs)
+    parts = zip(configurations, crossfits, seconds, found)
+    return [
+        Tried(params, option, crossfit, taken, scored)
+        for (params, option), crossfit, taken, scored in parts
+    ]
+
+
+def _fitted(
+    pool: Pool,
+    options: Sequence[LearningOptions],
+    splits: Sequence[Split],
+    run: Run,
+    n_jobs: int,
+) -> tuple[list[CrossFit], list[list[float]]]:
+    """The fits of each configuration, and their times in seconds."""
+    engine, n = run.engine_for(n_jobs), len(splits)
+    wholes = [whole_of(pool, [kept for kept, _ in splits], option) for option in options]
+    with run.opened(pool) as opened:
+        fits = run_fits(
+            n_jobs,
+            (
+                delayed(learn_timed)(task, opened.checkpoints)
+                for whole, option in zip(wholes, options)
+                for task in fold_tasks(pool, whole, engine, option, splits)
+            ),
+            opened.checkpoints is not None,
+            Counter("fits") if run.verbose else None,
+        )
+    crossfits, seconds = [], []
+    for i, (whole, option) in enumerate(zip(wholes, options)):
+        own = fits[i * n : (i + 1) * n]
+        crossfits.append(over_folds(pool, whole, engine, option, splits, [fit for fit, _ in own]))
+        seconds.append([taken for _, taken in own])
+    return crossfits, seconds
+
+
+def _scored(
+    crossfits: list[CrossFit], searched: Searched, verbose: bool, n_jobs: int
+) -> list[list[Scored]]:
+    """The scored candidates of each configuration."""
+    kind, k, scores = searched.classifier, searched.n_neighbors, searched.fold_scores
+    run = _counted(n_jobs, "configurations scored" if verbose else None)
+    found = run(delayed(cheap_search)(part, kind, k, scores, searched.limits) for part in crossfits)
+    chosen = finalists(found, kind, crossfits[0].X.shape[0])
+    if chosen:
+        run = _counted(n_jobs, "finalists scored" if verbose else None)
+        more = run(
+            delayed(search_of_finalist)(crossfits[i], kind, k, found[i], scores) for i in chosen
+        )
+        for i, part in zip(chosen, more):
+            found[i] = part
+    return [of_classifier(part, kind) for part in found]
+
+
+def _counted(n_jobs: int, name: str | None) -> Callable[[Iterable[Any]], list[Any]]:
+    """A function that runs tasks in processes. With a name it shows the count of finished tasks."""
+    counter = None if name is None else Counter(name)
+
+    def run(tasks: Iterable[Any]) -> list[Any]:
+        tasks = list(tasks)
+        found = []
+        for result in Parallel(n_jobs, return_as="generator")(tasks):
+            found.append(result)
+            if counter is not None:
+                counter(len(found), len(tasks))
+        return found
+
+    return run
+
+
+def best_of(tried: Sequence[Tried], mean: npt.NDArray[Any], one_standard_error: bool) -> int:
+    """The index of the best entry of ``results``.
+
+    Parameters
+    ----------
+    tried : sequence of Tried
+    mean : ndarray
+        The mean score of every entry.
+    one_standard_error : bool
+        Whether the candidate with the fewest variables whose score is within one standard error of
+        the best score is chosen.
+    """
+    if not one_standard_error:
+        return int(np.nanargmax(mean))
+    found = [scored for one in tried for scored in one.found]
+    return found.index(simplest_within_one_error(found))
+
+
+def to_make(
+    tried: Sequence[Tried], best: int, n_blended: int, one_standard_error: bool
+) -> list[tuple[int, Scored]]:
+    """The candidates whose models are created, with their configuration numbers, the best first."""
+    numbered = [(i, scored) for i, one in enumerate(tried) for scored in one.found]
+    first = numbered[best]
+    if one_standard_error:
+        return [first]
+    chosen = to_blend([one.found for one in tried], n_blended)
+    others = [pair for pair in chosen if pair[1] is not first[1]]
+    return [first, *others][:n_blended]
+
+
+def blended(
+    tried: Sequence[Tried],
+    chosen: Sequence[tuple[int, Scored]],
+    pool: Pool,
+    classes: npt.NDArray[Any],
+    names: Sequence[str] | None,
+) -> Blend:
+    """The blend of the chosen candidates. Its models share one copy of the training rows.
+
+    Parameters
+    ----------
+    tried : sequence of Tried
+    chosen : sequence of (number of a configuration, Scored)
+        The result of ``to_make``.
+    pool : Pool
+    classes : ndarray
+    names : sequence of str or None
+        The names of the columns of the input.
+    """
+    models = []
+    for i, scored in chosen:
+        one = tried[i]
+        starts_plain = isinstance(one.options.init, str) and one.options.init == "identity"
+        most = one.options.prune if isinstance(one.options.prune, int) else None
+        models.append(
+            finished(one.crossfit, pool, scored.variant, classes, names, most, starts_plain)
+        )
+    rows = rows_of(pool, models)
+    first = tried[min(i for i, _ in chosen)]
+    plain = plain_score(first.crossfit, [scored.candidate for scored in first.found])
+    return Blend(
+        tuple(
+            replace(model, reading=reading_of(scored.candidate, rows, plain))
+            for model, (_, scored) in zip(models, chosen)
+        )
+    )
+
+
+def results(tried: Sequence[Tried]) -> dict[str, Any]:
+    """``cv_results_``: one entry per configuration, variant and readout."""
+    rows = [(one, scored) for one in tried for scored in one.found]
+    scores = np.array([scored.scores for _, scored in rows])
+    mean = scores.mean(axis=1)
+    params = [_params(one, scored) for one, scored in rows]
+    names = dict.fromkeys(name for part in params for name in part)
+    times = np.array([one.seconds for one, _ in rows])
+    return {
+        "mean_fit_time": times.mean(axis=1),
+        "std_fit_time": times.std(axis=1),
+        **{f"param_{name}": _column(params, name) for name in names},
+        "params": params,
+        **{f"split{j}_test_score": scores[:, j] for j in range(scores.shape[1])},
+        "mean_test_score": mean,
+        "std_test_score": scores.std(axis=1),
+        "rank_test_score": rankdata(-np.nan_to_num(mean, nan=-np.inf), method="min").astype(int),
+        "mean_n_variables": np.array([scored.n_variables for _, scored in rows]),
+    }
+
+
+def _params(tried: Tried, scored: Scored) -> dict[str, Any]:
+    variant = scored.variant
+    return {
+        **tried.params,
+        "start_share": variant.share,
+        "recurrences": variant.recurrences,
+        "size": variant.size,
+        "steps": variant.steps,
+        "penalty": variant.penalty,
+        "readout": repr(scored.readout),
+    }
+
+
+def _column(params: list[dict[str, Any]], name: str) -> Any:
+    values: Any = np.ma.masked_all(len(params), dtype=object)  # type: ignore[no-untyped-call]
+    for i, part in enumerate(params):
+        if name in part:
+            values[i] = part[name]
+    return values

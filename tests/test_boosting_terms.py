@@ -1,0 +1,579 @@
+"""Tests of the terms: candidates, screened pairs, scaling, and the start."""
+
+from __future__ import annotations
+
+import itertools
+
+import literal
+import numpy as np
+import pytest
+from literal_screening import screened_pairs
+from rooms import (
+    ENGINE,
+    Array,
+    candidates_of,
+    columns_of,
+    pulled_back,
+    state_of,
+    terms_of,
+    weights_of,
+)
+from scipy import stats
+
+from metricboost import SparseMetric, _rounding
+from metricboost._rounding import largest
+from metricboost.boosting import diagonal, screening
+from metricboost.boosting.forms import step_form
+from metricboost.boosting.levels import Levels
+from metricboost.boosting.loop import BoostingOptions
+from metricboost.boosting.neighborhoods import (
+    class_neighborhoods,
+)
+from metricboost.boosting.scaling import Scaling
+from metricboost.boosting.screening import screen_pairs
+from metricboost.boosting.sparse_eigen import sparse_eigenvector
+from metricboost.boosting.start import start_factor, start_scaling
+from metricboost.boosting.state import State
+from metricboost.boosting.terms import Candidates
+from metricboost.engines import get_engine, host
+from metricboost.training.learn import learn
+from metricboost.training.options import LearningOptions
+
+# --- terms
+
+
+def test_candidates_come_in_order_of_creation_without_repetition() -> None:
+    """Columns, added terms, products. A tuple in another order is the same term."""
+    candidates = candidates_of(np.random.default_rng(0).normal(size=(9, 3)), 2)
+    candidates.add([(2, 1), (0, 0), (1, 2), (1,), (0, 1, 2)])
+    assert terms_of(candidates) == [(0,), (1,), (2,), (1, 2), (0, 0)]
+    candidates.expand([0], [1, 0])
+    assert terms_of(candidates)[5:] == [(0, 1)]
+    candidates.expand([3, 2], [3, 2, 0])  # of degree 4, 3, 3 and 3, 2, 2
+    assert terms_of(candidates)[6:] == [(2, 2), (0, 2)]
+
+
+def test_expansion_is_the_literal_one() -> None:
+    """Equal to nested loops over tuples, for random selections up to degree 4."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(12, 4))
+    candidates, features = candidates_of(X, 4), literal.FeatureMap(X)
+    selected: list[int] = []
+    for _ in range(6):
+        new = rng.choice(len(candidates), 2, replace=False).tolist()
+        selected += [t for t in new if t not in selected]
+        candidates.expand(new, selected)
+        features.expand(new, selected, 4)
+    assert terms_of(candidates) == features.terms
+    assert max(len(term) for term in features.terms) == 4
+    assert np.allclose(
+        columns_of(candidates, np.arange(len(candidates))), features.phi(), atol=1e-12
+    )
+
+
+def test_products_stop_at_the_most_candidates() -> None:
+    """The first products are the same. Terms that are added explicitly are not limited."""
+    X = np.random.default_rng(0).normal(size=(9, 4))
+    free, capped = candidates_of(X, 2), candidates_of(X, 2, most=7)
+    for candidates in (free, capped):
+        candidates.expand([0], [0])
+        candidates.expand([2, 1], [0, 2, 1])
+    assert len(free) > len(capped) == 7
+    assert terms_of(capped) == terms_of(free)[:7]
+    capped.add([(3, 3)])
+    assert terms_of(capped)[7:] == [(3, 3)]
+    capped.expand([3], [0, 1, 2, 3])
+    assert len(capped) == 8
+
+
+def test_products_of_two_levels_of_a_category_are_left_out() -> None:
+    """Such a product is a linear function of the two columns."""
+    level = np.arange(60) % 3
+    mark = np.arange(60) % 5 == 0
+    Xt = np.stack([*(level == c for c in range(3)), mark, np.linspace(-1, 1, 60)]).astype(float)
+    Xt = (Xt - Xt.mean(axis=1)[:, None]) / Xt.std(axis=1)[:, None]
+    levels = Levels(Xt)
+    assert levels.two_valued.tolist() == [True] * 4 + [False]
+    pairs = np.array([(a, b) for a in range(5) for b in range(a + 1, 5)], dtype=np.int32)
+    left_out = levels.linear(pairs[:, 0], pairs[:, 1])
+    assert pairs[left_out].tolist() == [[0, 1], [0, 2], [1, 2]]
+    for (a, b), linear in zip(pairs, left_out):
+        basis = np.stack([np.ones(60), Xt[a], Xt[b]], axis=1)
+        product = Xt[a] * Xt[b]
+        rest = product - basis @ np.linalg.lstsq(basis, product, rcond=None)[0]
+        assert (np.abs(rest).max() < 1e-9) == linear
+    candidates = Candidates(get_engine("numpy").table(Xt), 3, levels=levels)
+    candidates.add_useful([(0, 1), (0, 3), (0, 1, 4), (0, 3, 4)])
+    assert [candidates.term(i) for i in range(5, len(candidates))] == [(0, 3), (0, 3, 4)]
+
+
+def test_powers_of_columns_of_two_values_are_left_out() -> None:
+    """They are linear functions of the column. Products with other columns are kept."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=20), np.where(rng.random(20) < 0.3, 1.7, -0.4)])
+    candidates = Candidates(ENGINE.table(X.T), 3, levels=Levels(X.T))
+    candidates.add_useful([(1, 1), (0, 0)])
+    candidates.expand([0, 1], [0, 1])
+    assert terms_of(candidates) == [(0,), (1,), (0, 0), (0, 1)]
+    candidates.expand([3], [0, 1, 3])
+    assert terms_of(candidates)[4:] == [(0, 0, 1)]
+    candidates.add([(1, 1)])  # added explicitly, because a start metric may have this term
+    assert terms_of(candidates)[5:] == [(1, 1)]
+
+
+def test_degree_one_never_expands() -> None:
+    candidates = candidates_of(np.eye(4), 1)
+    candidates.expand([0, 1], [0, 1, 2])
+    assert len(candidates) == 4
+
+
+def test_terms_are_found_by_their_columns() -> None:
+    candidates = candidates_of(np.random.default_rng(0).normal(size=(9, 3)), 3)
+    candidates.add([(0, 2), (1, 1, 2)])
+    assert [candidates.number(term) for term in terms_of(candidates)] == list(range(5))
+
+
+def test_many_columns_of_high_degree_have_distinct_keys() -> None:
+    """The keys are distinct if the column numbers do not fit into a 64-bit integer."""
+    candidates = candidates_of(np.ones((1, 70_000)), 4)
+    high = 69_999
+    candidates.add([(high,) * 4, (0, high, high, high), (high,) * 3, (high,) * 4])
+    assert len(candidates) == 70_003
+    assert candidates.number((high, 0, high, high)) == 70_001
+
+
+def test_products_are_standardised_and_constant_ones_are_zero() -> None:
+    rng = np.random.default_rng(2)
+    X = np.stack([np.where(np.arange(40) % 2, 1.0, -1.0), rng.normal(size=40)], axis=1)
+    candidates = candidates_of(X, 2)
+    candidates.add([(0, 0), (0, 1), (1, 1)])
+    columns = columns_of(candidates, np.arange(5))
+    assert np.array_equal(columns[:, :2], X)
+    assert not columns[:, 2].any()
+    assert np.isinf(candidates.moments(np.array([2]))[0, 1])
+    assert np.allclose(columns[:, 3:].mean(axis=0), 0, atol=1e-12)
+    assert np.allclose(columns[:, 3:].std(axis=0), 1)
+
+
+@pytest.fixture(params=["none", "some", "all", "float32"])
+def kept_margins(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> float:
+    """The number of stored column margins, and their precision."""
+    monkeypatch.setattr(
+        diagonal, "KEPT_BYTES", {"none": 0, "some": 20 * 8 * 300}.get(request.param, 2**27)
+    )
+    if request.param != "float32":
+        return 1e-10
+    monkeypatch.setattr(diagonal, "DOUBLE_MARGINS", 0)
+    return 1e-4
+
+
+def many_candidates() -> Candidates:
+    """Fifty columns and all their pairs: more products than a table stores."""
+    candidates = candidates_of(np.random.default_rng(3).normal(size=(20, 50)), 2)
+    candidates.add(itertools.combinations_with_replacement(range(50), 2))
+    assert len(candidates) > 1024 + 50
+    return candidates
+
+
+def test_pulling_back_through_candidates() -> None:
+    """The result is right after candidates were added between two calls, too."""
+    candidates = many_candidates()
+    growing = candidates_of(candidates.table.columns(candidates.terms(np.arange(50))), 2)
+    columns = columns_of(candidates, np.arange(len(candidates)))
+    pairs = list(itertools.combinations_with_replacement(range(50), 2))
+    y = np.random.default_rng(0).normal(size=(20, 2))
+    for part in (pairs[:10], pairs[:300], pairs):
+        growing.add(part)
+        found = pulled_back(growing, y)
+        assert np.allclose(found, y.T @ columns[:, : len(growing)], rtol=0, atol=1e-12)
+
+
+def test_large_tables_are_swept_in_float32(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sums agree with float64 to seven digits, and the values of terms are exact."""
+    y = np.random.default_rng(0).normal(size=(20, 2))
+    expected = pulled_back(many_candidates(), y)
+    monkeypatch.setattr(host, "DOUBLE_SWEEPS", 0)
+    candidates = many_candidates()
+    found = pulled_back(candidates, y)
+    assert np.allclose(found, expected, rtol=0, atol=1e-5)
+    assert not np.array_equal(found, expected)
+    assert columns_of(candidates, np.arange(3)).dtype == np.float64
+
+
+def test_diagonal_grows_with_the_candidates(kept_margins: float) -> None:
+    """Stored column margins stay right when candidates are added and weights change."""
+    rng = np.random.default_rng(4)
+    X, labels = rng.normal(size=(20, 50)), np.arange(20) % 2
+    near = class_neighborhoods(ENGINE, X, labels, 3)
+    candidates = candidates_of(X, 2)
+    state = state_of(candidates, labels, near)
+    pairs = list(itertools.combinations_with_replacement(range(50), 2))
+    for part in ([], pairs[:10], pairs[:300], pairs):
+        candidates.add(part)
+        u = weights_of(state, rng.exponential(size=20))
+        every = candidates.terms(np.arange(len(candidates)))
+        margins = state.graph.column_margins(state.table.columns(every), np.float64)
+        expected = u.inside @ margins
+        assert np.allclose(state.diagonal(u, every), expected, rtol=0, atol=kept_margins)
+
+
+@pytest.mark.parametrize("n_nonzero", [1, 4])
+def test_of_many_rows_a_sample_gives_the_diagonal(
+    monkeypatch: pytest.MonkeyPatch, n_nonzero: int
+) -> None:
+    """The sample chooses the starts of the power method. The vector is that of all rows."""
+    rng = np.random.default_rng(5)
+    X, labels = rng.normal(size=(1200, 70)), np.arange(1200) % 2
+    X[:, 7] += 1.5 * labels
+    X[:, 30] -= labels
+    near, weight = class_neighborhoods(ENGINE, X, labels, 5), rng.exponential(size=1200)
+    forms = []
+    for n_margins in (1200, 400):
+        monkeypatch.setattr(diagonal, "MARGIN_ROWS", n_margins)
+        candidates = candidates_of(X, 1)
+        state = state_of(candidates, labels, near)
+        u = weights_of(state, weight)
+        forms.append(step_form(state, u, candidates, np.arange(70), n_nonzero))
+    all_rows, some_rows = forms
+    assert (all_rows.rough, some_rows.rough) == (False, True)
+    assert np.corrcoef(all_rows.diagonal(), some_rows.diagonal())[0, 1] > 0.9
+    assert not np.allclose(all_rows.diagonal(), some_rows.diagonal())
+    (support, xi), (expected, values) = (
+        sparse_eigenvector(form, n_nonzero) for form in (some_rows, all_rows)
+    )
+    assert support.tolist() == expected.tolist()
+    assert np.allclose(xi, values, atol=1e-12)
+
+
+def test_given_constants_hold_in_sweeps_too() -> None:
+    """All methods use the constants of a product that a start metric sets."""
+    candidates = candidates_of(np.random.default_rng(5).normal(size=(20, 3)), 2)
+    candidates.add([(0, 1)])
+    candidates.fix_moments(np.array([3]), np.array([[0.1, 3.0]]))
+    with pytest.raises(ValueError, match="already standardised"):
+        candidates.fix_moments(np.array([1]), np.array([[0.5, 2.0]]))
+    y = np.random.default_rng(0).normal(size=(20, 2))
+    assert np.allclose(pulled_back(candidates, y), y.T @ columns_of(candidates, np.arange(4)))
+
+
+# --- screening
+
+
+def noise(seed: int, n: int = 300, p: int = 202) -> tuple[Array, Array]:
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, p)), rng.permutation(np.arange(n) % 2)
+
+
+def planted(seed: int) -> tuple[Array, Array]:
+    """In one class, columns 40 and 90 agree in sign, and column 150 has a larger spread."""
+    X, labels = noise(seed)
+    sign = np.where(labels == 1, 1.0, -1.0)
+    X[:, 90] = sign * np.sign(X[:, 40]) * np.abs(X[:, 90])
+    X[:, 150] *= np.where(labels == 1, 1.5, 0.7)
+    return standardised(X), labels
+
+
+def standardised(X: Array) -> Array:
+    result: Array = (X - X.mean(axis=0)) / X.std(axis=0)
+    return result
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_planted_pair_and_spread_are_found(seed: int) -> None:
+    """An interaction without marginal effects and a difference in spread are found in noise."""
+    X, labels = planted(seed)
+    found = screen_pairs(X, labels, 202)
+    assert set(found.pairs[:2]) == {(40, 90), (150, 150)}
+    assert len(found.pairs) <= 4
+    assert found.n_screened == 202
+    assert found.scores == sorted(found.scores, reverse=True)
+
+
+def test_pure_noise_is_mostly_left_alone() -> None:
+    """At most three of twenty tables of noise have a pair above the threshold."""
+    tables = [noise(seed, p=60) for seed in range(20)]
+    found = [len(screen_pairs(X, labels, 60).pairs) for X, labels in tables]
+    assert sum(count > 0 for count in found) <= 3
+
+
+def test_scores_are_those_of_a_double_loop() -> None:
+    """The scores and the order of the pairs agree with a loop over pairs."""
+    X, labels = planted(1)
+    columns = [*range(20), 40, 90, 150]
+    X = X[:, columns]
+    found = screen_pairs(X, labels, 23)
+    expected = screened_pairs(X, labels, 23)
+    assert found.pairs == [pair for _, pair in expected]
+    assert np.allclose(found.scores, [score for score, _ in expected], rtol=1e-10)
+    assert {(20, 21), (22, 22)} <= set(found.pairs)
+
+
+def test_blocks_of_columns_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The result does not depend on the blocks, also for pairs across blocks."""
+    X, labels = planted(2)
+    whole = screen_pairs(X, labels, 202)
+    monkeypatch.setattr(screening, "TILE", 7)
+    parts = screen_pairs(X, labels, 202)
+    assert parts.pairs == whole.pairs
+    assert np.allclose(parts.scores, whole.scores, rtol=1e-12)
+
+
+def test_number_of_pairs_caps_the_list() -> None:
+    X, labels = planted(0)
+    best = screen_pairs(X, labels, 202)
+    assert screen_pairs(X, labels, 1).pairs == best.pairs[:1]
+
+
+def test_small_budget_screens_among_the_columns_that_differ() -> None:
+    """With a budget for 30 columns, the column with the spread is found, with its number."""
+    X, labels = planted(0)
+    found = screen_pairs(X, labels, 202, budget=300 * 30**2)
+    assert found.n_screened == 30
+    assert found.pairs[0] == (150, 150)
+    assert screen_pairs(X, labels, 202, budget=300 * 202**2).n_screened == 202
+
+
+def test_columns_without_variance_within_a_class_score_nothing() -> None:
+    """A column that is constant within both classes has the score 0."""
+    X, labels = noise(0, n=50, p=3)
+    X[:, 1] = np.where(labels == 1, 1.0, -1.0)
+    assert all(1 not in pair for pair in screen_pairs(X, labels, 9).pairs)
+    three = (labels + 2 * (np.arange(50) % 2)) % 3
+    X[:, 1] = three
+    assert all(1 not in pair for pair in screen_pairs(X, three, 9, threshold=1e-9).pairs)
+
+
+def three_classes(seed: int, n: int = 240, p: int = 60) -> tuple[Array, Array]:
+    """Columns 4 and 9 are equal, opposite or unrelated by class. Column 15 differs in spread."""
+    rng = np.random.default_rng(seed)
+    X, labels = rng.normal(size=(n, p)), rng.permutation(np.arange(n) % 3)
+    sign = np.array([1.0, -1.0, 0.0])[labels]
+    X[:, 9] = np.where(sign == 0, X[:, 9], sign * np.sign(X[:, 4]) * np.abs(X[:, 9]))
+    X[:, 15] *= np.array([0.6, 1.0, 1.6])[labels]
+    return standardised(X), labels
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_interaction_and_spread_of_three_classes_are_found(seed: int) -> None:
+    """The columns of the interaction have no marginal effects."""
+    X, labels = three_classes(seed)
+    found = screen_pairs(X, labels, 60)
+    assert set(found.pairs[:2]) == {(4, 9), (15, 15)}
+    assert len(found.pairs) <= 4
+
+
+@pytest.mark.parametrize("counts", [[80, 80, 80], [100, 90, 12, 5], [30] * 8, [5] * 6])
+def test_scores_of_several_classes_are_those_of_a_double_loop(counts: list[int]) -> None:
+    """The scores and the threshold agree with a loop. A class with few rows is ignored."""
+    rng = np.random.default_rng(len(counts))
+    labels = rng.permutation(np.repeat(np.arange(len(counts)), counts))
+    X = rng.normal(size=(len(labels), 12))
+    X[:, 3] = np.where(labels % 2, 1.0, -1.0) * X[:, 2] + 0.2 * X[:, 3]
+    X[:, 7] *= np.where(labels == 1, 3.0, 0.5)
+    found = screen_pairs(standardised(X), labels, 12)
+    expected = screened_pairs(standardised(X), labels, 12)
+    assert found.pairs == [pair for _, pair in expected]
+    assert (2, 3) in found.pairs
+    assert np.allclose(found.scores, [score for score, _ in expected], rtol=1e-10)
+
+
+def test_two_classes_are_a_special_case_of_several(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without shrinkage, the root of chi2 for two classes is the studentised difference."""
+    rng = np.random.default_rng(0)
+    means, errors = rng.normal(size=(3, 40)), rng.exponential(size=(3, 40))
+    errors[2] = 1e12  # a third class without information
+    monkeypatch.setattr(screening, "PRIOR_ROWS", 0)
+    three = screening._separation(means, errors, [9, 9, 9])
+    assert np.allclose(three, screening._separation(means[:2], errors[:2], [9, 9]), rtol=1e-9)
+
+
+def test_threshold_is_exceeded_as_often_with_several_classes() -> None:
+    """The tail probabilities are equal, and the threshold stays finite if they underflow."""
+    for z in (0.5, 3.0, 6.0, 12.0, 30.0):
+        for n_classes in (3, 4, 10):
+            bar = screening._as_rare(z, n_classes)
+            tail = np.log(2) + stats.norm.logsf(z)
+            assert stats.chi2.logsf(bar**2, n_classes - 1) == pytest.approx(tail, rel=1e-9)
+    assert screening._as_rare(5.5, 2) == 5.5
+    assert screening._as_rare(-np.inf, 3) == -np.inf
+    assert 37 < screening._as_rare(100.0, 3) < np.inf
+
+
+@pytest.mark.parametrize("counts", [[10] * 10, [60, 40, 20], [200, 80, 8], [50] * 4 + [4] * 4])
+def test_noise_in_several_classes_is_left_alone(counts: list[int]) -> None:
+    """This holds for small classes, too, whose variances are sometimes far too small."""
+    found = 0
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X = standardised(rng.normal(size=(sum(counts), 60)))
+        found += len(screen_pairs(X, np.repeat(np.arange(len(counts)), counts), 60).pairs)
+    assert found <= 2
+
+
+def test_small_budget_with_three_classes() -> None:
+    """Columns that differ in mean or in spread between the classes are screened."""
+    X, labels = three_classes(0)
+    X[:, 30] += 2.0 * (labels == 2)
+    found = screen_pairs(X, labels, 60, budget=240 * 5**2, threshold=-np.inf)
+    assert found.n_screened == 5
+    assert {15, 30} <= {column for pair in found.pairs for column in pair}
+
+
+def test_blocks_change_nothing_for_many_classes(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, _ = three_classes(1)
+    labels = np.arange(240) % 12
+    whole = screen_pairs(X, labels, 60, threshold=2.0)
+    monkeypatch.setattr(screening, "TILE", 20)
+    parts = screen_pairs(X, labels, 60, threshold=2.0)
+    assert parts.pairs == whole.pairs
+    assert np.allclose(parts.scores, whole.scores, rtol=1e-12)
+
+
+# --- wide tables
+
+
+@pytest.mark.parametrize("kind", ["normal", "planted", "two values", "all alike"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_rough_scores_leave_out_no_pair(
+    kind: str, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Scoring in float32 first, in blocks and threads, gives the same pairs and scores."""
+    X, labels = planted(0) if kind == "planted" else noise(1)
+    if kind == "two values":
+        X = np.where(X > 0, 1.0, -1.0)
+    elif kind == "all alike":
+        X = X[:, [0] * 200] + 1e-3 * X[:, :200]
+        X[labels == 1] *= 2.0
+    monkeypatch.setattr(screening, "TILE", 64)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    expected = screen_pairs(X, labels, 200, margin=-1.0)
+    monkeypatch.setattr(screening, "ROUGH_COLUMNS", 0)
+    found = screen_pairs(X, labels, 200, margin=-1.0, threads=threads)
+    assert found.pairs == expected.pairs
+    assert np.allclose(found.scores, expected.scores, rtol=1e-12)
+    assert found.pairs
+
+
+@pytest.mark.parametrize("kind", ["normal", "whole numbers", "negative", "equal", "twelve digits"])
+@pytest.mark.parametrize("k", [1, 5, 16])
+def test_the_largest_of_a_long_row_are_those_of_a_short_one(
+    kind: str, k: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The result for long rows agrees with the result for short rows, including ties."""
+    rng = np.random.default_rng(k)
+    values = {
+        "normal": rng.normal(size=(3, 6410)),
+        "whole numbers": rng.integers(0, 4, (3, 6410)).astype(float),
+        "negative": -np.exp(rng.normal(size=(3, 6410))),
+        "equal": np.zeros((3, 6410)),
+        "twelve digits": 1 + 1e-13 * rng.normal(size=(3, 6410)),
+    }[kind]
+    found = largest(values, k)
+    assert largest(values[:0], k).shape == (0, k)
+    monkeypatch.setattr(_rounding, "RUN", 10**9)
+    assert np.array_equal(found, largest(values, k))
+
+
+# --- scaling
+
+
+@pytest.mark.parametrize("size", [1e-150, 1e-30, 1.0, 1e30, 1e150])
+def test_columns_of_any_size_are_standardised(size: float) -> None:
+    """Columns with values of 1e150 or 1e-150 neither overflow nor underflow."""
+    Z = np.random.default_rng(0).normal(size=(50, 3)) + 2
+    scaling = Scaling.of(size * Z, standardize=True)
+    X = scaling.transposed(size * Z).T
+    assert scaling.kept.tolist() == [0, 1, 2]
+    assert np.allclose(X, (Z - Z.mean(axis=0)) / Z.std(axis=0), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("value", [0.0, -0.0, 1.0, 0.1, 1e8 / 3, 1e150 / 7, 1e-150 / 7])
+@pytest.mark.parametrize("standardize", [True, False])
+def test_constant_columns_are_left_out(value: float, standardize: bool) -> None:
+    """Constant columns are left out despite rounding. Other columns keep their numbers."""
+    X = np.random.default_rng(1).normal(size=(49, 3))
+    X[:, 1] = value
+    scaling = Scaling.of(X, standardize)
+    assert scaling.kept.tolist() == [0, 2]
+    assert scaling.transposed(X).T.shape == (49, 2)
+    assert np.isfinite(scaling.transposed(X).T).all()
+
+
+def test_rounding_is_not_variation() -> None:
+    """A variation in the last bit is constant. A variation of one in 1e6 is not."""
+    X = np.full((40, 2), 1e8)
+    X[0, 0] = np.nextafter(1e8, 2e8)
+    X[0, 1] += 100.0
+    assert Scaling.of(X, standardize=True).kept.tolist() == [1]
+
+
+def test_columns_as_given_are_not_touched() -> None:
+    X = np.random.default_rng(2).normal(size=(20, 3)) * 7 + 3
+    assert np.array_equal(Scaling.of(X, standardize=False).transposed(X).T, X)
+
+
+# --- the start
+
+
+def test_start_from_nothing_and_from_the_identity() -> None:
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    candidates, scaling = candidates_of(X, 2), Scaling.of(X, standardize=True)
+    assert not len(start_factor(candidates, scaling, "zero").index)
+    factor = start_factor(candidates, scaling, "identity")
+    assert np.array_equal(factor.matrix @ factor.matrix.T, np.eye(3))
+
+
+def test_start_from_a_matrix_skips_constant_columns() -> None:
+    X = np.random.default_rng(0).normal(size=(20, 4))
+    X[:, 1] = 2.0
+    scaling = Scaling.of(X, standardize=True)
+    B = np.random.default_rng(1).normal(size=(4, 4))
+    factor = start_factor(candidates_of(scaling.transposed(X).T, 1), scaling, B @ B.T)
+    assert factor.index.tolist() == [0, 1, 2]
+    expected = (B @ B.T)[np.ix_([0, 2, 3], [0, 2, 3])]
+    assert np.allclose(factor.matrix @ factor.matrix.T, expected)
+
+
+def test_start_from_a_sparse_matrix_uses_its_columns_alone() -> None:
+    """A start of rank one on three of eight columns gives no weight to other columns."""
+    v = np.zeros(8)
+    v[[1, 4, 5]] = 1.0, 2.0, -0.5
+    X = np.random.default_rng(0).normal(size=(20, 8))
+    scaling = Scaling.of(X, standardize=True)
+    factor = start_factor(candidates_of(scaling.transposed(X).T, 1), scaling, np.outer(v, v))
+    assert factor.index.tolist() == [1, 4, 5]
+
+
+def test_start_from_a_metric_keeps_its_constants_and_terms() -> None:
+    """The terms of the metric become candidates, and its distances are reproduced."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(20, 4)) * 3 + 1
+    X[:, 0] = 5.0  # constant, so it is not a candidate
+    metric = SparseMetric(
+        [(3, 1), (2,)], rng.normal(size=(2, 2)), rng.normal(size=4), rng.uniform(1, 2, 4),
+        [0.2, 0.0], [1.5, 1.0],
+    )  # fmt: skip
+    scaling = start_scaling(Scaling.of(X, standardize=True), metric)
+    candidates = candidates_of(scaling.transposed(X).T, 2)
+    factor = start_factor(candidates, scaling, metric)
+    assert terms_of(candidates) == [(0,), (1,), (2,), (0, 2)]
+    assert factor.index.tolist() == [1, 3]
+    state = State(candidates.table, np.arange(20) % 2, np.ones(20))
+    state.embed(candidates.terms(factor.index), factor.matrix)
+    place = state.embedding()
+    expected = metric.pairwise_distance(X)
+    assert np.allclose(literal.squared_distances(place), expected**2, atol=1e-10)
+
+
+def test_nothing_learned_is_the_identity_on_the_columns_that_vary() -> None:
+    """If the gate rejects all steps, thirty attempts are made and the metric is the identity."""
+    rng = np.random.default_rng(0)
+    X, labels = rng.normal(size=(40, 4)), np.arange(40) % 2
+    X[:, 2] = 1.0
+    boosting = BoostingOptions(100, 5, 2, 0.1, 0.5, None, 5, 1e9, 0)
+    options = LearningOptions(boosting, 2, 0, "auto", 1.0, True, "zero")
+    learned = learn(X, labels, np.ones(40), ENGINE, options)
+    assert (learned.best_iter, learned.path.n_attempts) == (0, literal.PATIENCE)
+    metric = learned.metric(learned.factor)
+    assert metric.columns == [(0,), (1,), (3,)]
+    assert np.array_equal(metric.matrix(), np.eye(3))
