@@ -78,6 +78,8 @@ def test_fit_on_noise_says_so_first(tmp_path):
     said = run(*arguments)
     assert said.stdout.startswith("The model is no better than guessing")
     assert said.output.count("no better than guessing") == 1
+    explained = run("explain", tmp_path / "m.mbz").stdout
+    assert explained.startswith("The model is no better than guessing")
     content = json.loads(run(*arguments, "--json").stdout)
     assert content["better_than_guessing"] is False
     assert content["gain_over_guessing"] < 2

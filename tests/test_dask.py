@@ -380,6 +380,18 @@ def test_lazy_results_are_those_of_the_model_that_made_them(client: Any) -> None
     assert isinstance(model.transform(X), pd.DataFrame)
 
 
+def test_lazy_results_of_two_fits_are_told_apart(client: Any) -> None:
+    """Dask names tasks after the estimator: the name depends on what the estimator has learned."""
+    X, y = make_xor(120, 6, informative=2, random_state=0)
+    dX = da.from_array(X, chunks=(40, 6))
+    model = SDistClassifier(client=client, **SMALL)
+    first, second = (model.fit(dX, labels).predict(dX) for labels in (y, X[:, 3] > 0))
+    assert first.name != second.name
+    found = dask.compute(first, second)
+    assert np.array_equal(found[1], model.predict(X))
+    assert not np.array_equal(*found)
+
+
 def test_without_dask_the_extra_is_named() -> None:
     code = (
         "import sys\n"

@@ -15,8 +15,11 @@ import pytest
 from fits import variables
 from numpy.testing import assert_array_equal, assert_equal
 from scipy import sparse
+from sklearn.exceptions import NotFittedError
 
 from metricboost import SDist, SDistClassifier, SDistClassifierCV
+from metricboost.inspection import explain_model, explain_rows
+from metricboost.report import make_report
 
 SHORT = {"max_iter": 5, "n_averaged": 2, "n_nonzero": 4, "random_state": 0}
 READOUTS = ("margin", "hull", "knn", "kernel", "mixture")
@@ -180,7 +183,7 @@ def test_overwriting_an_array_changes_nothing(name, table):
     ("kind", "name"),
     [
         *((kind, "hull") for kind in (Fortran, Single, Csr, Csc, Frame)),
-        *((kind, "search") for kind in (Csr, Frame)),
+        (Frame, "search"),
         *((kind, "metric") for kind in (Csr, Frame)),
         (Csc, "samples"),
         (Frame, "all columns"),
@@ -382,3 +385,44 @@ def test_predictions_do_not_make_the_pickle_larger(name, table):
     best = model.best_estimator_.model_ if name == "search" else model.model_
     assert not held(after, best.training.rows).any()
     assert_array_equal(pickle.loads(after).predict_proba(X), expected)
+
+
+# --- using an estimator, and fits that fail
+
+
+@pytest.mark.parametrize("estimator", [SDistClassifier(**SHORT), searching()])
+def test_predictions_change_no_pickle(estimator, table):
+    model = fresh(estimator).fit(*table)
+    before = pickle.dumps(model)
+    model.predict(table[0])
+    assert pickle.dumps(model) == before
+
+
+def test_the_best_estimator_of_a_search_is_one_object(table):
+    search = searching().fit(*table)
+    assert search.best_estimator_ is search.best_estimator_
+    search.best_estimator_.set_params(engine="numpy")
+    assert search.estimators_[0].engine == "numpy"
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("estimator", [SDist(**SHORT), SDistClassifier(**SHORT), searching()])
+def test_a_fit_that_fails_leaves_no_earlier_model(estimator, table):
+    X, y = table
+    model = fresh(estimator).fit(X, y)
+    with pytest.raises(ValueError, match="only one class"):
+        model.fit(X[:, :3], np.zeros(len(X)))
+    with pytest.raises(NotFittedError):
+        model.transform(X[:, :3])
+
+
+def test_functions_of_a_model_name_what_to_give(table):
+    model = SDistClassifier(**SHORT).fit(*table)
+    for function in (explain_model, make_report, lambda one: explain_rows(one, table[0])):
+        with pytest.raises(TypeError, match="give model_ of a fitted"):
+            function(model)
+
+
+def test_no_rows_give_no_predictions(table):
+    model = SDistClassifier(**SHORT).fit(*table).model_
+    assert model.log_odds(table[0][:0]).shape == (0, 2)

@@ -195,6 +195,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="POSIX")
+@pytest.mark.slow
 def test_killed_and_started_again_it_has_the_same_results(tmp_path):
     script = tmp_path / "study.py"
     script.write_text(SCRIPT)

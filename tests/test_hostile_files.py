@@ -234,11 +234,17 @@ def leaves(value, path=()):
         yield from leaves(value[place], (*path, place))
 
 
-def test_a_manifest_with_anything_anywhere(small, tmp_path):
+#: A short test tries every third value at each place, another third at the next place.
+PARTS = pytest.mark.parametrize("part", [3, pytest.param(1, marks=pytest.mark.slow)])
+
+
+@PARTS
+def test_a_manifest_with_anything_anywhere(small, tmp_path, part):
     """Each value of the manifest replaced by others: a ModelFileError, or a model that works."""
     manifest = json.loads(content(small[0])["manifest.json"])
-    for place in leaves(manifest["saved"], ("saved",)):
-        for value in (None, -1, 1e308, "x", [[[]]], {}):
+    values = (None, -1, 1e308, "x", [[[]]], {})
+    for number, place in enumerate(leaves(manifest["saved"], ("saved",))):
+        for value in values[number % part :: part]:
             changed = json.loads(json.dumps(manifest))
             inner = changed
             for key in place[:-1]:
@@ -458,12 +464,14 @@ def search(tmp_path_factory):
     return path, X
 
 
-def test_a_search_with_anything_anywhere(search, tmp_path):
+@PARTS
+def test_a_search_with_anything_anywhere(search, tmp_path, part):
     """Each value that belongs to the search, as in the test of a whole manifest."""
     path, X = search
     manifest = json.loads(content(path)["manifest.json"])
-    for place in leaves(manifest["saved"]["more"], ("saved", "more")):
-        for value in (None, -1, 1e308, "x", [], [[[]]], {}, {"value": 1}, {"value": None}):
+    values = (None, -1, 1e308, "x", [], [[[]]], {}, {"value": 1}, {"value": None})
+    for number, place in enumerate(leaves(manifest["saved"]["more"], ("saved", "more"))):
+        for value in values[number % part :: part]:
             changed = copy.deepcopy(manifest)
             inner = changed
             for key in place[:-1]:

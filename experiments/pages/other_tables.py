@@ -9,6 +9,7 @@ import numpy as np
 
 from ..paper.published import ERRORS
 from ..paper.studies import SHARED
+from ..results import number
 from ..rivals import GRIDS
 from .shown import Shown, Value, bold, grid
 
@@ -115,6 +116,29 @@ def samples(shown: Shown) -> str:
 SAMPLED = {"rings": "rings, 50 columns", "xor": "XOR, 2 of 50 columns", "weak": "weak"}
 
 
+def all_rows(shown: Shown) -> str:
+    """The errors of samples against those of fits that learn from every row."""
+    rows = []
+    for table, name in EVERY_ROW.items():
+        every, sample = (
+            shown.value("large", table, f"max_rows={size}") for size in ("None", "auto")
+        )
+        gap = shown.difference("large", table, "max_rows=auto", "max_rows=None")
+        if sample:
+            texts = every.plain(".4f"), sample.plain(".4f"), number(gap.mean, gap.error, "+", 4)
+            rows.append([name, *texts])
+    head = ["table", "`max_rows=None`", '`max_rows="auto"`', "difference (s.e.)"]
+    return grid(head, rows, shown)
+
+
+EVERY_ROW = {
+    "xor, 100,000 rows": "XOR, 2 of 50 columns, 100,000 rows",
+    "rings, 100,000 rows": "rings, 50 columns, 100,000 rows",
+    "weak, 100,000 rows": "weak, 100,000 rows",
+    "letter": "letter, 14,000 rows",
+}
+
+
 def memory(shown: Shown) -> str:
     kinds = {
         "1,000,000 x 50, in memory": ("1,000,000 x 50, float64 in memory", "memory"),
@@ -178,6 +202,7 @@ OTHERS: dict[str, Callable[[Shown], str]] = {
     "pgdm": pgdm,
     "large growth": growth,
     "large samples": samples,
+    "large all rows": all_rows,
     "large memory": memory,
     "scale wide": wide,
     "cluster": cluster,

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..inspection import ModelExplanation, RowExplanation
+from ..model.guessing import guessing, no_better_than_guessing
 from ._console import Voice, WrongUsageError, stability_text
 from ._models import read_data, read_model
 
@@ -40,6 +41,10 @@ def run_explain(
             raise WrongUsageError("--row needs --data: give the table that has the row.")
         explanation = model.explain()
         voice.result(_model_content(explanation))
+        gain = model.model_.model_.best.the_reading.gain
+        if no_better_than_guessing(gain):
+            voice.say(guessing(gain))
+            voice.say()
         _say_model(voice, explanation)
         return
     frame = read_data(voice, data)

@@ -16,7 +16,7 @@ from distributed import Client, get_client
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from .._typing import Data, Float
+from .._typing import Data
 from ..engines import Engine, engine_at_hand
 from ..estimators import Given, declared, parameter, parameter_of
 from ..estimators import SDist as LocalSDist
@@ -308,7 +308,3 @@ class SDistClassifierCV(ClassifiesOnDask, LocalSDistClassifierCV):
             made, super()._classifier(model, parameters)
         )
         return fitted
-
-    def _embedded(self, X: Any) -> Float:
-        """The embedding as an array, whatever ``set_output`` says."""
-        return self._ready().best.embed(self._checked(X))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import joblib
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import TransformerMixin
@@ -39,6 +40,14 @@ class ModelHolder:
 
 class EmbeddingMixin(ModelHolder, TransformerMixin):  # type: ignore[misc]
     """Embeddings under the metric of the fitted model (for a search, of its best model)."""
+
+    def __dask_tokenize__(self) -> Any:
+        """A hash of the parameters and of the fitted model.
+
+        The parameters are fields of a dataclass, and Dask would look at nothing but them.
+        """
+        state = self.__getstate__()
+        return type(self).__qualname__, joblib.hash(state)
 
     @property
     def metric_(self) -> SparseMetric:

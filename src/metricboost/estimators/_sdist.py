@@ -462,6 +462,7 @@ class SDist(SavingMixin, EmbeddingMixin, BaseEstimator):  # type: ignore[misc]
         self
         """
         check_seed(self.checkpoint, self.random_state)
+        self.__dict__.pop("model_", None)  # a fit that fails leaves no model of an earlier table
         given = self._given(X, y, sample_weight)
         pool = self._pool(given)
         options = self._options(pool)
@@ -527,28 +528,28 @@ class SDist(SavingMixin, EmbeddingMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def classes_(self) -> npt.NDArray[Any]:
-        return self.model_.classes
+        return self._ready().classes
 
     @property
     def class_count_(self) -> Index:
-        return self.model_.class_count
+        return self._ready().class_count
 
     @property
     def start_share_(self) -> float:
-        return self.model_.start_share
+        return self._ready().start_share
 
     @property
     def best_iter_(self) -> int:
-        return self.model_.best_iter
+        return self._ready().best_iter
 
     @property
     def n_iter_(self) -> int:
-        return self.model_.n_attempts
+        return self._ready().n_attempts
 
     @property
     @one_blas_thread()
     def path_(self) -> npt.NDArray[Any]:
-        return self.model_.history.table()
+        return self._ready().history.table()
 
     def _checked(self, X: Any) -> Data:
         """X as a table that the fitted model accepts."""

@@ -38,6 +38,12 @@ from ._warnings import warn_about_fit
 #: The default of ``param_grid``.
 DEFAULT_GRID: Mapping[str, Sequence[Any]] = {"max_degree": [1, 2], "clip": [1.5, 3.0]}
 
+#: The attributes that a search sets, besides those that it knows before the search.
+FOUND = (
+    "feature_names_in_", "model_", "_parameters", "_estimators", "cv_results_", "best_index_",
+    "best_params_", "best_score_", "n_splits_",
+)  # fmt: skip
+
 
 @declared
 class SDistClassifierCV(
@@ -236,6 +242,8 @@ class SDistClassifierCV(
         -------
         self
         """
+        for name in FOUND:  # a search that fails leaves nothing of an earlier one
+            self.__dict__.pop(name, None)
         base = self._base()
         random_state = base.random_state if self.random_state is None else self.random_state
         check_seed(self.checkpoint, random_state)
@@ -262,6 +270,7 @@ class SDistClassifierCV(
             self.model_ = blended(tried, chosen, pool, given.classes, base._names())
             made = [_configured(base, tried[i].params) for i, _ in chosen]
             self._parameters = [model.get_params(deep=False) for model in made]
+            self._estimators = self._made_estimators()
         return self
 
     def _base(self) -> SDistClassifier:
@@ -279,9 +288,7 @@ class SDistClassifierCV(
         return base._given(X, y, sample_weight)
 
     def _remember(self, base: SDistClassifier, given: Given) -> None:
-        """Set the attributes that are known before the search, and delete those of earlier fits."""
-        for name in ("feature_names_in_", "model_", "_parameters"):
-            self.__dict__.pop(name, None)
+        """Set the attributes that are known before the search."""
         self.classes_, self.class_count_ = given.classes, given.source.class_count
         self.n_features_in_ = base.n_features_in_
         if hasattr(base, "feature_names_in_"):
@@ -354,12 +361,23 @@ class SDistClassifierCV(
 
     @property
     def estimators_(self) -> list[SDistClassifier]:
+        self._ready()
+        if "_estimators" not in vars(self):  # after unpickling
+            self._estimators = self._made_estimators()
+        return self._estimators
+
+    def _made_estimators(self) -> list[SDistClassifier]:
         pairs = zip(self._ready().models, self._parameters)
-        return [self._classifier(model, parameters) for model, parameters in pairs]
+        return [self._classifier(model, given) for model, given in pairs]
 
     @property
     def best_estimator_(self) -> SDistClassifier:
-        return self._classifier(self._ready().best, self._parameters[0])
+        return self.estimators_[0]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the estimators, which are made again from the models."""
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_estimators"}
 
     def _classifier(self, model: Model, parameters: Mapping[str, Any]) -> SDistClassifier:
         made = SDistClassifier(**parameters)
@@ -414,6 +432,7 @@ class SDistClassifierCV(
             saved.record("best_params"),
         )
         made.n_splits_ = saved.integer("n_splits", 1)
+        made._estimators = made._made_estimators()
         return made
 
 

@@ -74,8 +74,8 @@ def check_classes(
     name = type(estimator).__name__
     if len(classes) == 1:
         raise ValueError(
-            f"{name} needs at least two classes, but y has only one class, {classes[0]}{remark}: "
-            "check that y is the right column, and that the split keeps rows of every class."
+            f"{name} needs at least two classes, but y has only one class, {classes[0]}{remark}. "
+            "Check that y is the right column, and that the split keeps rows of every class."
         )
     if counts.min() < 2:
         rare = classes[np.argmin(counts)]

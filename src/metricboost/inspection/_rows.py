@@ -15,7 +15,7 @@ from .._typing import Data, Float, Index
 from ..engines import Engine
 from ..model import Blend, Model, SparseMetric
 from ._contributions import decomposed
-from ._terms import table_columns
+from ._terms import refuse_other_objects, table_columns
 
 #: Number of values of a variable that are tried, from its smallest to its largest training value.
 VALUES = 41
@@ -183,6 +183,7 @@ def explain_rows(
     list of RowExplanation
         One for every row.
     """
+    refuse_other_objects(model)
     if not isinstance(n_neighbors, Integral) or n_neighbors < 1:
         raise ValueError(f"n_neighbors={n_neighbors!r} must be an integer, 1 or more.")
     return _Explainer(model, n_neighbors, engine).of(X)

@@ -147,8 +147,18 @@ def explain_model(model: Model | Blend | SparseMetric) -> ModelExplanation:
     """
     if isinstance(model, SparseMetric):
         return _explanation(model)
+    refuse_other_objects(model)
     best = model.best
     return _explanation(best.metric, best.stability, best.start_share)
+
+
+def refuse_other_objects(model: object) -> None:
+    """Refuse an object that is no model, such as an estimator."""
+    if not isinstance(model, Model | Blend):
+        raise TypeError(
+            f"model is a {type(model).__name__}, but must be a metricboost.model.Model or Blend: "
+            "give model_ of a fitted estimator."
+        )
 
 
 def _explanation(

@@ -22,7 +22,7 @@ from .._typing import Float, Index
 PRIOR_ROWS = 1.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Calibration:
     """A slope for the evidence, and an offset for each class."""
 

@@ -178,6 +178,10 @@ class SparseMetric:
                 "and not negative."
             )
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what was computed for embeddings, so that using a metric changes no pickle."""
+        return {name: value for name, value in vars(self).items() if name != "_factors"}
+
     def __repr__(self) -> str:
         used = int((self.importances() > 0).sum())
         return (

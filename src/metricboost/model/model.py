@@ -251,7 +251,7 @@ class Model(Classifying):
         engine : Engine, optional
             Searches for the neighbours. By default the fastest engine that is installed.
         """
-        starts = range(0, X.shape[0], PREDICTED_ROWS)
+        starts = range(0, max(X.shape[0], 1), PREDICTED_ROWS)
         parts = [self.log_odds_of(self.embed(X[s : s + PREDICTED_ROWS]), engine) for s in starts]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
@@ -340,7 +340,7 @@ class Blend(Classifying):
 
     def without_rows(self) -> Blend:
         """The blend of the same models without their training rows."""
-        return Blend([model.without_rows() for model in self.models])
+        return Blend(tuple(model.without_rows() for model in self.models))
 
     def with_row_numbers(self, numbers: Index) -> Blend:
         """The blend of the same models, with other row numbers for their training rows.
@@ -350,7 +350,7 @@ class Blend(Classifying):
         numbers : ndarray of int
             The new number of each training row.
         """
-        return Blend([model.with_row_numbers(numbers) for model in self.models])
+        return Blend(tuple(model.with_row_numbers(numbers) for model in self.models))
 
     def log_odds(self, X: Data, engine: Engine | None = None) -> Float:
         """The mean of the log probabilities of the models, n x C.

@@ -9,7 +9,7 @@ import numpy as np
 from .._typing import Float, Index
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Factor:
     """A factor of W: ``W = matrix @ matrix.T`` over the terms with the sorted numbers ``index``."""
 
@@ -86,7 +86,7 @@ class Factor:
         return float(np.linalg.svd(self.matrix, compute_uv=False).sum())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Step:
     """One accepted step: ``W <- W + weight * xi xi'``."""
 
@@ -100,7 +100,7 @@ class Step:
     n_candidates: int
 
 
-@dataclass
+@dataclass(eq=False)
 class Path:
     """The start metric and the accepted steps of a fit."""
 

@@ -120,6 +120,11 @@ def make_report(
     >>> report.html.startswith("<!doctype html>")
     True
     """
+    if not isinstance(model, Model | Blend):
+        raise TypeError(
+            f"model is a {type(model).__name__}, but must be a metricboost.model.Model or Blend: "
+            "give model_ of a fitted classifier."
+        )
     with one_blas_thread():  # the products are small, so several threads would mostly wait
         summary = summarised(model, X, y, numbers, engine)
         page = rendered(summary, title or TITLE, dict(parameters or {}), problems)

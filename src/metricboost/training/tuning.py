@@ -240,8 +240,7 @@ def _columns_group(variant: Variant) -> int:
 
 def of_classifier(found: Sequence[Scored], classifier: str) -> list[Scored]:
     """The candidates whose readout ``classifier`` allows."""
-    kind = READOUTS.get(classifier, Readout)
-    return [scored for scored in found if isinstance(scored.readout, kind)]
+    return [s for s in found if classifier in ("auto", s.readout.name)]
 
 
 def simplest_within_one_error(found: Sequence[Scored]) -> Scored:

@@ -86,7 +86,8 @@ def _plain(value: Any) -> Any:
     """A value that JSON can hold. Metrics and arrays become digests."""
     if isinstance(value, SparseMetric):
         arrays = (value.components, value.center, value.scale, value.term_center, value.term_scale)
-        return [list(map(list, value.columns)), *map(digest, (*arrays, value.diagonal))]
+        terms = list(map(list, value.columns))
+        return [terms, value.clip, *map(digest, (*arrays, value.diagonal))]
     if isinstance(value, np.ndarray | list | tuple):
         return digest(value)
     return value.item() if isinstance(value, np.generic) else value
