@@ -213,7 +213,8 @@ def without_client(estimator: Any) -> Any:
 def with_fitted_attributes(estimator: Any, fitted: Any) -> Any:
     """An estimator with the fitted attributes of another one with the same parameters."""
     parameters = fitted.get_params(deep=False)
-    attributes = {name: value for name, value in vars(fitted).items() if name not in parameters}
+    state = fitted.__getstate__()  # without what is made again
+    attributes = {name: value for name, value in state.items() if name not in parameters}
     vars(estimator).update(attributes)
     return estimator
 
