@@ -6,9 +6,10 @@ import pytest
 
 #: The files that take longest, in the order in which they run. The others follow.
 LONG = (
-    "test_docs", "test_dask", "test_experiments", "test_checkpoints", "test_torch",
-    "test_hostile_files", "test_model_file", "test_cli", "test_report", "test_examples_index",
-    "test_estimators_search", "test_training_fits",
+    "test_docs", "test_baselines", "test_checkpoints", "test_estimators_search",
+    "test_estimators_after_fit", "test_sklearn", "test_dask", "test_cli", "test_oracle",
+    "test_experiments", "test_torch", "test_model_file", "test_odd_input", "test_examples_index",
+    "test_hostile_files", "test_report", "test_golden",
 )  # fmt: skip
 
 

@@ -32,7 +32,7 @@ from metricboost.inspection import (
 )
 
 matplotlib.use("Agg")
-SEEDS = range(10)
+SEEDS = [seed if seed < 5 else pytest.param(seed, marks=pytest.mark.slow) for seed in range(10)]
 
 
 def problem(seed, n=40, p=6, n_classes=2):

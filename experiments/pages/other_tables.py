@@ -126,15 +126,15 @@ def all_rows(shown: Shown) -> str:
         gap = shown.difference("large", table, "max_rows=auto", "max_rows=None")
         if sample:
             texts = every.plain(".4f"), sample.plain(".4f"), number(gap.mean, gap.error, "+", 4)
-            rows.append([name, *texts])
-    head = ["table", "`max_rows=None`", '`max_rows="auto"`', "difference (s.e.)"]
+            rows.append([name, str(shown.splits("large", table, "max_rows=None")), *texts])
+    head = ["table", "seeds", "`max_rows=None`", '`max_rows="auto"`', "difference (s.e.)"]
     return grid(head, rows, shown)
 
 
 EVERY_ROW = {
     "xor, 100,000 rows": "XOR, 2 of 50 columns, 100,000 rows",
-    "rings, 100,000 rows": "rings, 50 columns, 100,000 rows",
-    "weak, 100,000 rows": "weak, 100,000 rows",
+    "rings, 50,000 rows": "rings, 50 columns, 50,000 rows",
+    "weak, 50,000 rows": "weak, 50,000 rows",
     "letter": "letter, 14,000 rows",
 }
 
