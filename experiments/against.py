@@ -1,4 +1,4 @@
-"""The time of a fit against what people would use instead, on 22 tables, and where the time goes.
+"""The time of a fit against what people would use instead, on 24 tables, and where the time goes.
 
     python -m experiments.against                    # all tables
     python -m experiments.against Madelon vehicle    # some of them
@@ -46,10 +46,11 @@ SEED = 100
 #: spaced by their number of rows; simulations; several classes.
 TABLES = (
     "Madelon", "Ionosphere", "SECOM", "Spambase",
-    "wide/GLIOMA", "wide/lymphoma", "wide/BASEHOCK",
+    "wide/GLIOMA", "wide/TOX-171", "wide/BASEHOCK",
     "pmlb/tae", "pmlb/new-thyroid", "pmlb/spectf", "pmlb/saheart", "pmlb/australian",
     "pmlb/yeast", "pmlb/hypothyroid", "pmlb/clean2",
-    "pure XOR, N 500, p 500", "pure XOR, N 500, p 5000",
+    "double ring, N 150, p 30", "pure XOR, N 500, p 500", "pure XOR, N 500, p 5000",
+    "pure XOR, N 100, p 22000",
     "double ring, N 5000, p 50", "double ring, N 50000, p 50",
     "vehicle", "vowel", "letter",
 )  # fmt: skip

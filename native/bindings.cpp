@@ -5,12 +5,15 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 
+#include <algorithm>
 #include <optional>
 #include <stdexcept>
 #include <type_traits>
 
+#include "direction.hpp"
 #include "graph.hpp"
 #include "nearest.hpp"
+#include "sweeps.hpp"
 #include "terms.hpp"
 
 namespace nb = nanobind;
@@ -97,15 +100,24 @@ void share_sums(const metricboost::Graph &graph, Matrix z, Vector weight, std::s
     graph.share_sums(z.data(), s, weight.data(), threads, out.data());
 }
 
-template <typename T>
-metricboost::TermsOf<std::remove_const_t<T>> terms(const Array<T, 2> &x, const Index &factors) {
+// A BLAS or LAPACK routine of SciPy, given as a capsule with its address.
+template <typename Routine>
+Routine routine(const nb::capsule &capsule) {
+    return reinterpret_cast<Routine>(capsule.data());
+}
+
+// The first number of a term must be a column. The other numbers may be the padding p.
+void check_factors(const Index &factors, std::size_t p) {
     require(factors.shape(1) > 0, "a term needs a factor");
-    // The first number of a term must be a column. The other numbers may be the padding p.
-    const auto p = static_cast<std::int64_t>(x.shape(0));
     const std::size_t degree = factors.shape(1);
     for (std::size_t i = 0; i < factors.size(); ++i)
-        require(factors.data()[i] >= 0 && factors.data()[i] < p + (i % degree != 0),
+        require(factors.data()[i] >= 0 &&
+                    static_cast<std::size_t>(factors.data()[i]) < p + (i % degree != 0),
                 "no such column");
+}
+
+metricboost::Terms terms(const Matrix &x, const Index &factors) {
+    check_factors(factors, x.shape(0));
     return {x.data(), x.shape(0), x.shape(1), factors.data(), factors.shape(0), factors.shape(1)};
 }
 
@@ -124,15 +136,78 @@ void term_columns(Matrix x, Index factors, Matrix moments, std::size_t threads, 
     metricboost::term_columns(chosen, moments.data(), threads, out.data());
 }
 
-template <typename T>
-void pull_back(Array<const T, 2> x, Index factors, Matrix moments, Matrix y, std::size_t threads,
-               OutMatrix out) {
-    const auto chosen = terms(x, factors);
-    require(moments.shape(0) == chosen.q && moments.shape(1) == 2, "moments must be q x 2");
-    require(y.shape(0) == chosen.n, "x and y differ in rows");
-    require(out.shape(0) == y.shape(1) && out.shape(1) == chosen.q, "out has the wrong shape");
+void make_sweeps(metricboost::Sweeps *self, Matrix x, Labels rows, std::size_t degree,
+                 std::size_t room) {
+    require(x.shape(0) > 0 && degree > 0, "no columns");
+    for (std::size_t j = 0; j < rows.shape(0); ++j)
+        require(rows.data()[j] >= 0 && static_cast<std::size_t>(rows.data()[j]) < x.shape(1),
+                "no such row");
+    new (self) metricboost::Sweeps(x.data(), x.shape(0), x.shape(1), rows.data(), rows.shape(0),
+                                   degree, room);
+}
+
+void append(metricboost::Sweeps &sweeps, Index factors, Matrix moments, std::size_t threads) {
+    require(factors.shape(1) == sweeps.degree(), "terms have another degree");
+    require(moments.shape(0) == factors.shape(0) && moments.shape(1) == 2, "moments must be q x 2");
+    check_factors(factors, sweeps.p());
     nb::gil_scoped_release release;
-    metricboost::pull_back(chosen, moments.data(), y.data(), y.shape(1), threads, out.data());
+    sweeps.append(factors.data(), moments.data(), factors.shape(0), threads);
+}
+
+void diagonal(metricboost::Sweeps &sweeps, const metricboost::Graph &graph, Vector weight,
+              std::size_t threads, OutVector out) {
+    require(graph.size() == sweeps.n(), "the table and the graph differ in rows");
+    require(weight.shape(0) == sweeps.n(), "weight has the wrong length");
+    require(out.shape(0) == sweeps.size(), "out has the wrong length");
+    nb::gil_scoped_release release;
+    sweeps.diagonal(graph, weight.data(), std::max<std::size_t>(threads, 1), out.data());
+}
+
+void pull_back_all(metricboost::Sweeps &sweeps, Matrix y, std::size_t threads, OutMatrix out) {
+    require(y.shape(0) == sweeps.n(), "x and y differ in rows");
+    require(out.shape(0) == y.shape(1) && out.shape(1) == sweeps.size(), "out has the wrong shape");
+    nb::gil_scoped_release release;
+    sweeps.pull_back(y.data(), y.shape(1), std::max<std::size_t>(threads, 1), out.data());
+}
+
+void truncated_powers(Matrix A, Labels starts, OutIndex supports) {
+    const std::size_t q = A.shape(0), kappa = supports.shape(1);
+    require(A.shape(1) == q, "A must be square");
+    require(supports.shape(0) == starts.shape(0), "starts and supports differ in number");
+    require(kappa > 0 && kappa <= q, "too many or too few entries");
+    for (std::size_t s = 0; s < starts.shape(0); ++s)
+        require(starts.data()[s] >= 0 && static_cast<std::size_t>(starts.data()[s]) < q,
+                "no such start");
+    nb::gil_scoped_release release;
+    metricboost::truncated_powers(A.data(), q, starts.data(), starts.shape(0), kappa,
+                                  supports.data());
+}
+
+void leading_eigenvectors(Matrix A, Labels places, Labels ends, nb::capsule dsyevr,
+                          OutVector values, OutMatrix vectors) {
+    const std::size_t q = A.shape(0), count = ends.shape(0);
+    require(A.shape(1) == q, "A must be square");
+    require(values.shape(0) == count && vectors.shape(0) == count && vectors.shape(1) == q,
+            "the result has the wrong shape");
+    std::int32_t before = 0;
+    for (std::size_t s = 0; s < count; ++s) {
+        require(ends.data()[s] > before, "a block needs a place");
+        before = ends.data()[s];
+    }
+    require(static_cast<std::size_t>(before) == places.shape(0), "places and ends disagree");
+    for (std::size_t i = 0; i < places.shape(0); ++i)
+        require(places.data()[i] >= 0 && static_cast<std::size_t>(places.data()[i]) < q,
+                "no such place");
+    const auto solve = routine<metricboost::Dsyevr>(dsyevr);
+    nb::gil_scoped_release release;
+    metricboost::leading_eigenvectors(A.data(), q, places.data(), ends.data(), count, solve,
+                                      values.data(), vectors.data());
+}
+
+double step_weight(Vector weight, Vector gain) {
+    require(weight.shape(0) == gain.shape(0), "weight and gain differ in length");
+    nb::gil_scoped_release release;
+    return metricboost::step_weight(weight.data(), gain.data(), weight.shape(0));
 }
 
 // Checks that every class has a row in slots, that every slot is -1 or the number of a list, and
@@ -151,12 +226,6 @@ void check_lists(const Labels &classes, const Index &slots, const Labels &sizes,
         total += static_cast<std::size_t>(sizes.data()[l]);
     }
     require(total == width, "the lists do not fill the result");
-}
-
-// A BLAS routine of SciPy, given as a capsule with its address.
-template <typename Routine>
-Routine routine(const nb::capsule &capsule) {
-    return reinterpret_cast<Routine>(capsule.data());
 }
 
 void nearest(Columns z, Columns guide, double rounding, Labels classes, Index slots, Labels sizes,
@@ -190,10 +259,18 @@ NB_MODULE(_native, m) {
         .def("laplacian", &over_edges<&metricboost::Graph::laplacian>)
         .def("half_laplacian", &over_edges<&metricboost::Graph::half_laplacian>)
         .def("share_sums", &share_sums);
+    nb::class_<metricboost::Sweeps>(m, "Sweeps")
+        .def("__init__", &make_sweeps, nb::keep_alive<1, 2>())
+        .def_prop_ro("size", &metricboost::Sweeps::size)
+        .def("append", &append)
+        .def("forget_margins", &metricboost::Sweeps::forget_margins)
+        .def("diagonal", &diagonal)
+        .def("pull_back", &pull_back_all);
+    m.def("truncated_powers", &truncated_powers);
+    m.def("leading_eigenvectors", &leading_eigenvectors);
+    m.def("step_weight", &step_weight);
     m.def("term_moments", &term_moments);
     m.def("term_columns", &term_columns);
-    m.def("pull_back", &pull_back<double>);
-    m.def("pull_back", &pull_back<float>);
     m.def("nearest", &nearest, "z"_a, "guide"_a, "rounding"_a, "classes"_a, "slots"_a, "sizes"_a, "previous"_a.none(),
           "sgemm"_a, "dgemm"_a, "threads"_a, "rows"_a, "distances"_a);
 }

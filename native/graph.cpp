@@ -122,6 +122,36 @@ void add_squares(const double *z, std::size_t stride, std::size_t s, std::size_t
     });
 }
 
+// out[c] = the mean of (block[row, c] - block[end, c])^2 over the ends of k edges, for the columns of
+// a block. The ends are rows at places; `at` has the row at each place, or is null if they agree.
+template <std::size_t G>
+INNER void block_mean(const float *block, std::size_t row, const std::int32_t *ends, std::size_t k,
+                      const std::int32_t *at, Floats *out) {
+    Floats own[G], its, sum[G] = {};
+    for (std::size_t g = 0; g < G; ++g) load(block + row * G * FLOATS + g * FLOATS, own[g]);
+    for (std::size_t j = 0; j < k; ++j) {
+        const std::size_t end = at ? at[ends[j]] : ends[j];
+        for (std::size_t g = 0; g < G; ++g) {
+            load(block + end * G * FLOATS + g * FLOATS, its);
+            const Floats d = own[g] - its;
+            sum[g] += d * d;
+        }
+    }
+    Floats scale;
+    spread(1.0f / static_cast<float>(k), scale);
+    for (std::size_t g = 0; g < G; ++g) out[g] = sum[g] * scale;
+}
+
+MULTIVERSION
+void block_margin(const float *block, std::size_t row, const std::int32_t *other, std::size_t k_other,
+                  const std::int32_t *same, std::size_t k_same, const std::int32_t *at, float *out) {
+    constexpr std::size_t G = Graph::WIDTH / FLOATS;
+    Floats far[G], near[G];
+    block_mean<G>(block, row, other, k_other, at, far);
+    block_mean<G>(block, row, same, k_same, at, near);
+    for (std::size_t g = 0; g < G; ++g) store(far[g] - near[g], out + g * FLOATS);
+}
+
 // The sum of each column over `count` rows, and the sum of the squared deviations from its mean.
 MULTIVERSION
 void sums_of_rows(const double *rows, std::size_t count, std::size_t s, double *sums,
@@ -233,6 +263,17 @@ template void Graph::column_margins(const double *, std::size_t, const std::int3
                                     std::size_t, double *) const;
 template void Graph::column_margins(const double *, std::size_t, const std::int32_t *, std::size_t,
                                     std::size_t, float *) const;
+
+void Graph::margins_of_block(const float *block, const std::int32_t *rows, std::size_t count,
+                             float *out) const {
+    const Edges &other = edges_[0], &same = edges_[1];
+    const std::int32_t *at = order_.empty() ? nullptr : order_.data();
+    for (std::size_t j = 0; j < count; ++j) {
+        const std::size_t place = place_[rows[j]];
+        block_margin(block, rows[j], other.out.data() + place * other.k, other.k,
+                     same.out.data() + place * same.k, same.k, at, out + j * WIDTH);
+    }
+}
 
 void Graph::add_out(std::size_t i, const double *u, Ends &ends) const {
     for (const Edges &edges : edges_) {

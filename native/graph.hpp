@@ -27,6 +27,9 @@ class Graph {
     // columns, the rows keep their order.
     Graph(std::size_t n, Neighbors same, Neighbors other, const Table &place);
 
+    // Number of columns of a block of float32 numbers, see margins_of_block.
+    static constexpr std::size_t WIDTH = 64;
+
     std::size_t size() const { return n_; }
 
     // out[i] = mean of |z_i - z_j|^2 over the rows j in other, minus the mean over the rows j in
@@ -38,6 +41,11 @@ class Graph {
     template <typename T>
     void column_margins(const double *phi, std::size_t q, const std::int32_t *rows,
                         std::size_t count, std::size_t threads, T *out) const;
+
+    // The same for a block of WIDTH columns in float32, for one thread. block is n x WIDTH, out is
+    // count x WIDTH.
+    void margins_of_block(const float *block, const std::int32_t *rows, std::size_t count,
+                          float *out) const;
 
     // out = L z for the signed Laplacian L. Edges from rows with weight 0 (out-of-bag rows) are
     // left out. z and out are n x s. If the rows are reordered, z is read in float32 here and in

@@ -56,6 +56,37 @@ INNER void load_rest(const T *from, std::size_t count, Lanes &to) {
     load(rest, to);
 }
 
+// Vectors of sixteen float32 numbers.
+constexpr std::size_t FLOATS = 16;
+
+#if defined(__GNUC__) || defined(__clang__)
+typedef float Floats __attribute__((vector_size(16 * sizeof(float))));
+INNER void spread(float value, Floats &to) { to = Floats{} + value; }
+#else
+struct Floats {
+    float value[FLOATS];
+
+    friend Floats operator-(Floats a, Floats b) {
+        for (std::size_t c = 0; c < FLOATS; ++c) a.value[c] -= b.value[c];
+        return a;
+    }
+    friend Floats operator*(Floats a, Floats b) {
+        for (std::size_t c = 0; c < FLOATS; ++c) a.value[c] *= b.value[c];
+        return a;
+    }
+    Floats &operator+=(Floats b) {
+        for (std::size_t c = 0; c < FLOATS; ++c) value[c] += b.value[c];
+        return *this;
+    }
+};
+INNER void spread(float value, Floats &to) {
+    for (std::size_t c = 0; c < FLOATS; ++c) to.value[c] = value;
+}
+#endif
+
+INNER void load(const float *from, Floats &to) { std::memcpy(&to, from, sizeof to); }
+INNER void store(const Floats &from, float *to) { std::memcpy(to, &from, sizeof from); }
+
 INNER double added(const Lanes &part) {
     return ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
 }

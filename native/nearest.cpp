@@ -13,6 +13,7 @@
 
 #include "distance.hpp"
 #include "multiversion.hpp"
+#include "rounding.hpp"
 #include "threads.hpp"
 
 namespace metricboost {
@@ -30,17 +31,6 @@ constexpr double COARSE = 0x1p-1055;
 // Tables with smaller numbers are not scaled to 1, because the square of the factor would overflow.
 constexpr double SMALLEST = 1e-150;
 constexpr double NONE = std::numeric_limits<double>::infinity();
-
-// Rounds to 36 significant bits, with halves to even.
-double to_twelve_digits(double value) {
-    constexpr std::uint64_t DROPPED = (std::uint64_t{1} << 17) - 1;
-    std::uint64_t bits;
-    std::memcpy(&bits, &value, sizeof bits);
-    bits += (DROPPED >> 1) + ((bits >> 17) & 1);
-    bits &= ~DROPPED;
-    std::memcpy(&value, &bits, sizeof bits);
-    return value;
-}
 
 // The k nearest rows found so far, ordered by their distances rounded to twelve digits, and then by
 // their numbers. The memory is owned by the caller.

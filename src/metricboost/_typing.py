@@ -12,3 +12,5 @@ Rows = npt.NDArray[np.int32]
 Index = npt.NDArray[np.intp]
 #: A table of the user: a float32 or float64 array in any memory layout, or a scipy sparse matrix.
 Data = Any
+#: An array of an engine: a NumPy array or a PyTorch tensor.
+Array = Any

@@ -22,15 +22,15 @@ class Draws:
 
     def __init__(self, seed: int, n_rows: int, subsample: float, max_features: MaxFeatures) -> None:
         self.seed, self.n_rows = seed, n_rows
-        self.subsample, self.max_features = subsample, max_features
+        self.n_bag = max(1, round(subsample * n_rows))
+        self.max_features = max_features
 
     def __call__(self, attempt: int, n_candidates: int) -> tuple[npt.NDArray[np.bool_], Index]:
         """Draw the in-bag mask over the rows, and the panel as sorted candidate numbers."""
         rng = np.random.default_rng((self.seed, attempt))
         in_bag = np.ones(self.n_rows, dtype=bool)
-        n_bag = max(1, round(self.subsample * self.n_rows))
-        if n_bag < self.n_rows:  # without replacement (Friedman 2002)
-            in_bag[rng.permutation(self.n_rows)[n_bag:]] = False
+        if self.n_bag < self.n_rows:  # without replacement (Friedman 2002)
+            in_bag[rng.permutation(self.n_rows)[self.n_bag :]] = False
         size = panel_size(self.max_features, n_candidates)
         if size == n_candidates:
             return in_bag, np.arange(n_candidates)

@@ -21,9 +21,8 @@ import numpy as np
 
 from .._rounding import to_twelve_digits
 from .._typing import Float, Index
-from ..engines import Laplacian, Table, Terms
-from .forms import QuadraticForm
-from .sparse_eigen import leading_eigenvector
+from ..engines import Terms
+from .state import State, Weights
 
 
 def t_statistic(total: float, deviation: float) -> float:
@@ -51,37 +50,27 @@ def truncation_sizes(kappa: int) -> list[int]:
 
 
 def trimmed(
-    form: QuadraticForm,
-    support: Index,
-    xi: Float,
-    table: Table,
-    terms: Terms,
-    left_out: Laplacian,
+    A: Float, xi: Float, terms: Terms, state: State, weights: Weights
 ) -> tuple[float, Index, Float]:
-    """Trim xi to the number of entries with the largest statistic.
+    """Trim xi to the number of entries with the largest statistic on the out-of-bag rows.
 
-    Returns the statistic, the places in ``support`` that are kept, and the values of xi there.
+    Returns the statistic, the places of the entries that are kept, and their values.
 
     Parameters
     ----------
-    form : QuadraticForm
-        The matrix of the step.
-    support : ndarray of int
-        The indices of the entries of xi in the form.
+    A : ndarray
+        The block of the matrix of the step on the support of xi.
     xi : ndarray
-    table : Table
     terms : Terms
         The terms of the entries of xi.
-    left_out : Laplacian
-        The Laplacian with the weights of the out-of-bag rows.
+    state : State
+    weights : Weights
+        The weights of the step.
     """
-    block = form.block(support)
     order = np.argsort(-to_twelve_digits(np.abs(xi)), kind="stable")
     truncations = [np.sort(order[:size]) for size in truncation_sizes(len(xi))]
-    vectors = np.zeros((len(xi), len(truncations)))
-    for column, kept in enumerate(truncations):
-        vectors[kept, column] = leading_eigenvector(block[np.ix_(kept, kept)])[1]
-    sums = left_out.share_sums(table.along(terms, vectors))
+    vectors = state.table.engine.leading_eigenvectors(A, truncations)[1]
+    sums = state.share_sums(weights, terms, vectors.T)
     statistics = [t_statistic(*pair) for pair in sums.tolist()]
     best = int(np.argmax(to_twelve_digits(np.array(statistics))))
-    return statistics[best], truncations[best], vectors[truncations[best], best]
+    return statistics[best], truncations[best], vectors[best, truncations[best]]

@@ -16,14 +16,13 @@ import numpy as np
 from .._typing import Float, Index
 from ..model import Factor, Path, Step
 from .draws import Draws, MaxFeatures, nonzeros
-from .forms import QuadraticForm, step_form
+from .forms import step_matrix
 from .gate import trimmed
-from .line_search import step_weight
 from .neighborhoods import Multiclass, training_lists
 from .resume import follow
 from .selected import Selected
 from .sparse_eigen import sparse_eigenvector
-from .state import State, Weights
+from .state import State
 from .terms import Candidates
 
 #: The loop ends after this many rejected attempts in a row.
@@ -96,6 +95,7 @@ def _boosted(
 ) -> Path:
     lists = training_lists(labels, options.n_neighbors, options.multiclass)
     draws = Draws(options.seed, len(labels), options.subsample, options.max_features)
+    gated = options.oob_gate is not None and draws.n_bag < len(labels)
     path, selected = Path(start), Selected(start.index)  # 1)
     if known is not None:
         path.steps, path.n_attempts = known.steps, known.n_attempts
@@ -109,13 +109,17 @@ def _boosted(
         in_bag, panel = draws(attempt, len(candidates))
         kappa = nonzeros(options.n_nonzero, len(panel))
         u = state.weights(in_bag)  # a
-        A = step_form(state, u, candidates, panel, kappa)  # b
-        support, xi = sparse_eigenvector(A, kappa)  # c
-        t, support, xi = _gated(options.oob_gate, A, panel, support, xi, candidates, state, u)
+        chosen, A = step_matrix(state, u, candidates, panel, kappa)  # b
+        place, xi = sparse_eigenvector(candidates.table.engine, A, kappa)  # c
+        support, t = chosen[place], np.inf
+        if gated:
+            A = A[np.ix_(place, place)]
+            t, kept, xi = trimmed(A, xi, candidates.terms(support), state, u)
+            support = support[kept]
         move = state.move(candidates.terms(support), xi)  # d
-        w = options.learning_rate * step_weight(state.line(u, move))  # e
+        w = options.learning_rate * state.step_weight(u, move)  # e
         path.n_attempts = attempt
-        if w > 0 and t > _threshold(options.oob_gate):
+        if w > 0 and (options.oob_gate is None or t > options.oob_gate):
             state.take(move, w)  # f, g: W + w xi xi'
             candidates.expand(support.tolist(), selected.add(support))
             refresh = _due(options.refresh_every, len(path) + 1)
@@ -130,33 +134,6 @@ def _boosted(
 
 def _gave_up(path: Path) -> bool:
     return path.n_attempts - path.last_accepted() >= PATIENCE
-
-
-def _gated(
-    gate: float | None,
-    A: QuadraticForm,
-    panel: Index,
-    support: Index,
-    xi: Float,
-    candidates: Candidates,
-    state: State,
-    u: Weights,
-) -> tuple[float, Index, Float]:
-    """Trim xi on the out-of-bag rows.
-
-    Returns the statistic of the gate, the support as candidate numbers, and the values of xi. If
-    the gate is None or if all rows are in the bag, xi is not trimmed and the statistic is infinite.
-    """
-    chosen = panel[support]
-    if gate is None or bool(u.in_bag.all()):
-        return np.inf, chosen, xi
-    terms, left_out = candidates.terms(chosen), state.left_out(u)
-    t, kept, xi = trimmed(A, support, xi, state.table, terms, left_out)
-    return t, chosen[kept], xi
-
-
-def _threshold(gate: float | None) -> float:
-    return -np.inf if gate is None else gate
 
 
 def _due(refresh_every: int | None, n_accepted: int) -> bool:

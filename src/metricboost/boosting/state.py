@@ -14,8 +14,6 @@ import numpy.typing as npt
 
 from .._typing import Float, Index
 from ..engines import Array, Laplacian, NeighborGraph, NeighborLists, Table, Terms
-from .diagonal import ColumnMargins
-from .line_search import Line
 from .neighborhoods import Neighborhoods, neighborhoods
 
 #: The embedding is rotated into fewer columns once it has this many times as many columns as the
@@ -83,11 +81,11 @@ class State:
         self.labels = labels
         self._arrays = table.engine.arrays
         self._sample_weight = self._arrays.made(sample_weight)
+        self._sweeps = table.engine.sweeps(table)
         self._parts = [self._arrays.empty((table.n_rows, 0), self._arrays.xp.float64)]
         self.near: Neighborhoods | None = None
         self.margins: Array
         self.graph: NeighborGraph
-        self.column_margins: ColumnMargins
 
     # --- the embedding and the neighbours
 
@@ -132,7 +130,7 @@ class State:
         self.near = near
         self.graph = self.table.engine.graph(near.same, near.other, place)
         self.margins = self.graph.margins(self.embedding())
-        self.column_margins = ColumnMargins(self.table, self.graph)
+        self._sweeps.use(self.graph)
 
     # --- a step
 
@@ -143,23 +141,32 @@ class State:
         inside = xp.where(bag, weight, 0.0)
         return Weights(bag, weight, inside, self.graph.weighted(inside))
 
-    def left_out(self, weights: Weights) -> Laplacian:
-        """The Laplacian with the weights of the out-of-bag rows."""
-        return self.graph.weighted(self._arrays.xp.where(weights.in_bag, 0.0, weights.all))
+    def share_sums(self, weights: Weights, terms: Terms, vectors: Float) -> Float:
+        """The sums of the shares of the rows, with the weights of the out-of-bag rows.
 
-    def diagonal(self, weights: Weights, terms: Terms) -> Float:
-        """The diagonal of A over all candidates. For large tables it is an estimate."""
-        return self.column_margins.weighted(terms, weights.inside)
+        ``vectors`` has one direction over the terms in each column. See ``Laplacian.share_sums``.
+        """
+        left_out = self._arrays.xp.where(weights.in_bag, 0.0, weights.all)
+        return self.graph.weighted(left_out).share_sums(self.table.along(terms, vectors))
+
+    def diagonal(self, weights: Weights, every: Terms) -> Float:
+        """The diagonal of A over all candidates, rounded as in ``Sweeps``."""
+        return self._sweeps.diagonal(every, weights.inside)
+
+    def rows(self, weights: Weights, every: Terms, chosen: Index) -> Float:
+        """The rows of A at the chosen candidates, rounded as in ``Sweeps``."""
+        image = weights.bag @ self.table.columns(every[chosen])
+        return self._sweeps.pulled_back(every, image)
 
     def move(self, terms: Terms, xi: Float) -> Move:
         """The projections and gains of all rows for the direction ``xi`` over the terms."""
         along = self.table.along(terms, xi)
         return Move(along, self.graph.margins(along[:, None]))
 
-    def line(self, weights: Weights, move: Move) -> Line:
-        """The loss of the rows in the bag as a function of the step weight."""
+    def step_weight(self, weights: Weights, move: Move) -> float:
+        """The step weight that minimises the loss of the rows in the bag."""
         bag = weights.in_bag
-        return Line(self._arrays.xp, weights.all[bag], move.gain[bag])
+        return self.table.engine.step_weight(weights.all[bag], move.gain[bag])
 
     def take(self, move: Move, w: float) -> None:
         """Add ``w xi xi'`` to W, and update the margins and the embedding."""

@@ -157,6 +157,10 @@ class Candidates:
             raise ValueError("fix_moments takes products; columns are already standardised.")
         self._moments.rows[index] = moments
 
+    def every(self) -> Terms:
+        """All candidates as ``Terms``."""
+        return self.terms(np.arange(len(self)))
+
     def terms(self, index: Index) -> Terms:
         """The candidates ``index`` as ``Terms``. If these are all candidates, nothing is copied."""
         if len(index) < len(self):

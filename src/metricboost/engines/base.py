@@ -8,17 +8,16 @@ engine is the reference (the oracle), and every other engine is tested against i
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy.typing as npt
 
-from .._typing import Float, Index, Rows
+from .._typing import Array, Float, Index, Rows
+from . import algebra, line_search
 
-#: An array of an engine: a NumPy array or a PyTorch tensor.
-Array = Any
 #: A term whose deviation is at most this share of its largest value does not vary.
 CONSTANT = 1e-10
 
@@ -136,6 +135,45 @@ class Table(ABC):
         Parameters
         ----------
         terms : Terms
+        y : array of shape (n_rows, s)
+            A matrix with few columns.
+
+        Returns
+        -------
+        ndarray of shape (s, n_terms)
+        """
+
+
+class Sweeps(ABC):
+    """Passes over all candidate terms.
+
+    The passes only choose among the candidates. An engine may store the values of the terms and
+    their column margins, and may compute them in float32 or from a sample of the rows.
+    """
+
+    @abstractmethod
+    def use(self, graph: NeighborGraph) -> None:
+        """Use the neighbours of a graph from now on."""
+
+    @abstractmethod
+    def diagonal(self, terms: Terms, weight: Array) -> Float:
+        """``sum_i weight_i (D_i)_cc`` for all candidates c: the diagonal of A, or an estimate.
+
+        Parameters
+        ----------
+        terms : Terms
+            All candidates. Candidates of an earlier call must be the first ones.
+        weight : array of shape (n_rows,)
+        """
+
+    @abstractmethod
+    def pulled_back(self, terms: Terms, y: Array) -> Float:
+        """``y' Phi``.
+
+        Parameters
+        ----------
+        terms : Terms
+            All candidates, as in ``diagonal``.
         y : array of shape (n_rows, s)
             A matrix with few columns.
 
@@ -326,6 +364,66 @@ class Engine(ABC):
         -------
         Table
         """
+
+    @abstractmethod
+    def sweeps(self, table: Table) -> Sweeps:
+        """Passes over the candidates of a fit, without neighbours yet.
+
+        Parameters
+        ----------
+        table : Table
+        """
+
+    def truncated_powers(self, A: Float, starts: Index, kappa: int) -> Index:
+        """The supports that truncated power iterations end at (the paper's Algorithm 2).
+
+        Parameters
+        ----------
+        A : ndarray of shape (q, q)
+            A symmetric matrix in main memory.
+        starts : ndarray of shape (s,)
+            Every start is a unit vector with a single nonzero entry at this place.
+        kappa : int
+            The number of entries of the vectors, at most q.
+
+        Returns
+        -------
+        ndarray of shape (s, kappa)
+            The places of the entries, in ascending order.
+        """
+        return algebra.truncated_powers(A, starts, kappa)
+
+    def leading_eigenvectors(self, A: Float, supports: Sequence[Index]) -> tuple[Float, Float]:
+        """The leading eigenvectors of the blocks of A on given supports.
+
+        Parameters
+        ----------
+        A : ndarray of shape (q, q)
+            A symmetric matrix in main memory.
+        supports : sequence of ndarray
+
+        Returns
+        -------
+        values : ndarray of shape (n_supports,)
+            The largest eigenvalue of each block.
+        vectors : ndarray of shape (n_supports, q)
+            Its eigenvector, with zeros outside of the support. The largest entry is positive.
+        """
+        return algebra.leading_eigenvectors(A, supports)
+
+    def step_weight(self, weight: Array, gain: Array) -> float:
+        """The minimiser of ``sum weight * exp(-w * gain)`` over ``0 <= w <= bound``.
+
+        Parameters
+        ----------
+        weight, gain : array of shape (n,)
+
+        Returns
+        -------
+        float
+            Zero if the gains do not have a positive weighted sum.
+        """
+        return line_search.step_weight(line_search.Line(self.arrays.xp, weight, gain))
 
     @abstractmethod
     def graph(self, same: Rows, other: Rows, place: Array | None = None) -> NeighborGraph:

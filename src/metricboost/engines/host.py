@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,10 +11,8 @@ import numpy.typing as npt
 from .._typing import Float, Index, Rows
 from .base import Arrays, Engine, Laplacian, NeighborGraph, Table, Terms
 
-#: Tables with more numbers are read in float32 by operations that pass over the whole table. The
-#: time of such a pass is the time to read the table, and seven digits are enough to choose among
-#: terms. Everything else is computed in float64.
-DOUBLE_SWEEPS = 2**23
+#: Number of terms whose values are computed at a time by a pass over many terms.
+BLOCK = 256
 
 
 class HostArrays(Arrays):
@@ -54,10 +51,6 @@ class HostEngine(Engine):
     def term_columns(self, Xt: Float, factors: Rows, moments: Float) -> Float:
         """The standardised values of the terms, of shape (n_rows, n_terms), in C order."""
 
-    @abstractmethod
-    def pull_back(self, Xt: npt.NDArray[Any], factors: Rows, moments: Float, y: Float) -> Float:
-        """As ``Table.pulled_back``. ``Xt`` may be in float32."""
-
 
 class HostTable(Table):
     """A table in the memory of this process."""
@@ -81,12 +74,8 @@ class HostTable(Table):
         return self.columns(terms) @ vectors
 
     def pulled_back(self, terms: Terms, y: Float) -> Float:
-        return self.engine.pull_back(self._swept, terms.factors, terms.moments, y)
-
-    @cached_property
-    def _swept(self) -> npt.NDArray[Any]:
-        """The table as read by passes over the whole table: large tables are in float32."""
-        return self.Xt if self.Xt.size <= DOUBLE_SWEEPS else self.Xt.astype(np.float32)
+        starts = range(0, len(terms), BLOCK)
+        return np.hstack([y.T @ self.columns(terms[start : start + BLOCK]) for start in starts])
 
 
 class HostGraph(NeighborGraph):

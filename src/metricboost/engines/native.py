@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import cython_blas
+from scipy.linalg import cython_blas, cython_lapack
 
 from .._threads import one_blas_thread
 from .._typing import Float, Index, Rows
 from . import _native  # type: ignore[attr-defined]
-from .base import NeighborLists
-from .host import HostEngine, HostGraph
+from .base import NeighborGraph, NeighborLists, Sweeps, Table, Terms
+from .host import HostEngine, HostGraph, HostTable
 from .sorting import nearest_by_sorting
+from .sweeps import KEPT_BYTES, MARGIN_ROWS, evenly_spaced
 
 #: Operations with fewer multiply-adds use one thread, because a second thread would not pay off.
 WORTH_SHARING = 2**20
@@ -31,13 +32,15 @@ FAR_APART = 2**15
 DIRECTIONS, TURNED_BY, MOST_TURNED, SMALLEST = 16, 4096, 512, 1e-100
 #: The BLAS routines of SciPy, for the tiles of the neighbour search.
 _SGEMM, _DGEMM = (cython_blas.__pyx_capi__[name] for name in ("sgemm", "dgemm"))
+#: The LAPACK routine of SciPy, for the largest eigenvalue of a small matrix.
+_DSYEVR = cython_lapack.__pyx_capi__["dsyevr"]
 
 
 class NativeGraph(HostGraph):
     def __init__(self, same: Rows, other: Rows, threads: int, place: Float | None) -> None:
         super().__init__(same, other)
         self._threads = threads
-        self._graph = _native.Graph(self.same, self.other, place)
+        self.kernels = _native.Graph(self.same, self.other, place)
 
     def _shared(self, width: int) -> int:
         """The number of threads for an operation on ``width`` columns."""
@@ -45,7 +48,7 @@ class NativeGraph(HostGraph):
 
     def margins(self, z: Float) -> Float:
         out = np.empty(len(z))
-        self._graph.margins(_contiguous(z), self._shared(z.shape[1]), out)
+        self.kernels.margins(_contiguous(z), self._shared(z.shape[1]), out)
         return out
 
     def column_margins(
@@ -54,25 +57,69 @@ class NativeGraph(HostGraph):
         rows = np.arange(len(phi)) if rows is None else rows
         out = np.empty((len(rows), phi.shape[1]), dtype=dtype)
         threads = self._shared(phi.shape[1])
-        self._graph.column_margins(_contiguous(phi), rows.astype(np.int32), threads, out)
+        self.kernels.column_margins(_contiguous(phi), rows.astype(np.int32), threads, out)
         return out
 
     def laplacian(self, z: Float, weight: Float) -> Float:
-        return self._over_edges(self._graph.laplacian, z, weight)
+        return self._over_edges(self.kernels.laplacian, z, weight)
 
     def half_laplacian(self, z: Float, weight: Float) -> Float:
-        return self._over_edges(self._graph.half_laplacian, z, weight)
+        return self._over_edges(self.kernels.half_laplacian, z, weight)
 
     def share_sums(self, z: Float, weight: Float) -> Float:
         out = np.empty((z.shape[1], 2))
         threads = self._shared(z.shape[1])
-        self._graph.share_sums(_contiguous(z), _contiguous(weight), threads, out)
+        self.kernels.share_sums(_contiguous(z), _contiguous(weight), threads, out)
         return out
 
     def _over_edges(self, kernel: Callable[..., None], z: Float, weight: Float) -> Float:
         out = np.empty(z.shape)
         kernel(_contiguous(z), _contiguous(weight), self._shared(z.shape[1]), out)
         return out
+
+
+class NativeSweeps(Sweeps):
+    """Passes over the candidates, whose values and column margins are kept in float32."""
+
+    def __init__(self, table: HostTable, threads: int) -> None:
+        n, p = table.n_rows, table.n_columns
+        rows = evenly_spaced(n, MARGIN_ROWS).astype(np.int32)
+        room = max(8 * n * p, KEPT_BYTES) // (4 * (n + len(rows)))
+        self._Xt, self._threads = table.Xt, threads
+        self._rows, self._room = rows, room
+        self._sweeps: Any = None
+        self._graph: Any = None
+
+    def use(self, graph: NeighborGraph) -> None:
+        assert isinstance(graph, NativeGraph)
+        self._graph = graph.kernels
+        if self._sweeps is not None:
+            self._sweeps.forget_margins()
+
+    def diagonal(self, terms: Terms, weight: Float) -> Float:
+        sweeps, out = self._of(terms), np.empty(len(terms))
+        sweeps.diagonal(self._graph, _contiguous(weight), self._shared(len(terms)), out)
+        return out
+
+    def pulled_back(self, terms: Terms, y: Float) -> Float:
+        sweeps, out = self._of(terms), np.empty((y.shape[1], len(terms)))
+        sweeps.pull_back(_contiguous(y), self._shared(len(terms) * y.shape[1]), out)
+        return out
+
+    def _of(self, terms: Terms) -> Any:
+        """The kernels, with the new terms appended."""
+        if self._sweeps is None:
+            degree = terms.factors.shape[1]
+            self._sweeps = _native.Sweeps(self._Xt, self._rows, degree, self._room)
+        known = self._sweeps.size
+        if known < len(terms):
+            new = terms.factors[known:], terms.moments[known:]
+            self._sweeps.append(*map(_contiguous, new), self._shared(len(terms) - known))
+        return self._sweeps
+
+    def _shared(self, terms: int) -> int:
+        """The number of threads for an operation on this number of terms."""
+        return self._threads if self._Xt.shape[1] * terms > WORTH_SHARING else 1
 
 
 class NativeEngine(HostEngine):
@@ -94,11 +141,24 @@ class NativeEngine(HostEngine):
         _native.term_columns(*terms, self._shared(Xt, len(factors)), out)
         return out
 
-    def pull_back(self, Xt: npt.NDArray[Any], factors: Rows, moments: Float, y: Float) -> Float:
-        out = np.empty((y.shape[1], len(factors)))
-        terms = _contiguous(Xt), _contiguous(factors), _contiguous(moments)
-        _native.pull_back(*terms, _contiguous(y), self._shared(Xt, len(factors)), out)
-        return out
+    def sweeps(self, table: Table) -> NativeSweeps:
+        assert isinstance(table, HostTable)
+        return NativeSweeps(table, self.threads)
+
+    def truncated_powers(self, A: Float, starts: Index, kappa: int) -> Index:
+        supports = np.empty((len(starts), kappa), dtype=np.int32)
+        _native.truncated_powers(_contiguous(A), starts.astype(np.int32), supports)
+        return supports.astype(np.intp)
+
+    def leading_eigenvectors(self, A: Float, supports: Sequence[Index]) -> tuple[Float, Float]:
+        values, vectors = np.empty(len(supports)), np.empty((len(supports), len(A)))
+        places = np.concatenate(supports).astype(np.int32)
+        ends = np.cumsum([len(support) for support in supports], dtype=np.int32)
+        _native.leading_eigenvectors(_contiguous(A), places, ends, _DSYEVR, values, vectors)
+        return values, vectors
+
+    def step_weight(self, weight: Float, gain: Float) -> float:
+        return float(_native.step_weight(_contiguous(weight), _contiguous(gain)))
 
     def nearest(self, queries: Float, references: Float, k: int) -> tuple[Rows, Float]:
         if len(queries) < FEW_QUERIES or not min(k, len(references)):

@@ -9,12 +9,10 @@ import numpy.typing as npt
 from scipy import sparse
 
 from .._typing import Float, Index, Rows
-from .base import CONSTANT, NeighborLists
+from .base import CONSTANT, NeighborLists, Table
 from .host import HostEngine, HostGraph
 from .sorting import lane_sums, lists_by_sorting, nearest_by_sorting
-
-#: Number of terms whose values are computed at a time.
-BLOCK = 256
+from .sweeps import StoredSweeps
 
 
 class NumpyGraph(HostGraph):
@@ -79,10 +77,8 @@ class NumpyEngine(HostEngine):
         columns = _products(Xt, factors).T - moments[:, 0]
         return np.ascontiguousarray(columns * (1 / moments[:, 1]))
 
-    def pull_back(self, Xt: npt.NDArray[Any], factors: Rows, moments: Float, y: Float) -> Float:
-        blocks = range(0, len(factors), BLOCK)
-        parts = [slice(start, start + BLOCK) for start in blocks]
-        return np.hstack([y.T @ self.term_columns(Xt, factors[p], moments[p]) for p in parts])
+    def sweeps(self, table: Table) -> StoredSweeps:
+        return StoredSweeps(table)
 
     def nearest(self, queries: Float, references: Float, k: int) -> tuple[Rows, Float]:
         return nearest_by_sorting(queries, references, k)

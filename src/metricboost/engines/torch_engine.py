@@ -15,8 +15,9 @@ from torch import Tensor
 
 from .._typing import Float, Index, Rows
 from ..errors import DeviceMemoryError
-from .base import Engine, NeighborLists
+from .base import Engine, NeighborLists, Table
 from .sorting import searches
+from .sweeps import StoredSweeps
 from .torch_graph import EDGE_BYTES, TorchGraph
 from .torch_search import as_rows, full_products, nearest
 from .torch_table import WORK, TorchArrays, TorchTable
@@ -73,6 +74,9 @@ class TorchEngine(Engine):
         table = TorchTable(self, Xt, n_plain)
         self._tables.add(table)
         return table
+
+    def sweeps(self, table: Table) -> StoredSweeps:
+        return StoredSweeps(table)
 
     def graph(self, same: Rows, other: Rows, place: Tensor | None = None) -> TorchGraph:
         width = same.shape[1] + other.shape[1]

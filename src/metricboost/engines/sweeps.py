@@ -1,9 +1,8 @@
-"""The diagonal of A over all candidates, from stored column margins.
+"""Passes over all candidates by the NumPy and PyTorch engines.
 
-The diagonal is ``A_cc = sum_i u_i (D_i)_cc``. The column margin ``(D_i)_cc`` is the margin of row i
-in column c alone, and does not change between two refreshes. Column margins are therefore stored,
-for as many candidates as there is memory for. In large tables the diagonal is estimated from a
-sample of the rows: the diagonal is only used to choose the starts of the power method.
+The column margin ``(D_i)_cc`` is the margin of row i in candidate c alone. Column margins do not
+change between two refreshes. They are therefore stored, for as many candidates as there is memory
+for. In large tables the diagonal is estimated from a sample of the rows.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._typing import Float, Index
-from ..engines import Array, NeighborGraph, Table, Terms
+from .base import Array, NeighborGraph, Sweeps, Table, Terms
 
 #: Column margins are computed for BLOCK candidates at a time. The number is larger for tables with
 #: few rows (a block has at least FEW_NUMBERS numbers) and smaller for tables with many rows (at
@@ -26,33 +25,30 @@ KEPT_BYTES = 2**27
 MARGIN_ROWS, DOUBLE_MARGINS = 2**14, 2**23
 
 
-def is_rough(n_rows: int) -> bool:
-    """Whether the diagonal is estimated from a sample, for a table with ``n_rows`` rows."""
-    return n_rows > MARGIN_ROWS
+def evenly_spaced(n_rows: int, most: int) -> Index:
+    """Row numbers: all of them, or ``most`` of them if there are more."""
+    return np.linspace(0, n_rows - 1, min(n_rows, most)).astype(np.intp)
 
 
-def sampled_rows(n_rows: int) -> Index:
-    """The sample of rows from which the diagonal is estimated."""
-    return np.linspace(0, n_rows - 1, MARGIN_ROWS).astype(np.intp)
+class StoredSweeps(Sweeps):
+    """Passes with stored column margins, over the arrays of an engine."""
 
-
-class ColumnMargins:
-    """The column margins of the candidates, for the neighbours in a graph."""
-
-    def __init__(self, table: Table, graph: NeighborGraph) -> None:
+    def __init__(self, table: Table) -> None:
         n, p = table.n_rows, table.n_columns
-        arrays = table.engine.arrays
-        self._table, self._graph, self._arrays = table, graph, arrays
-        self._sample = arrays.made(sampled_rows(n)) if is_rough(n) else None
-        in_double = n * p <= DOUBLE_MARGINS and not is_rough(n)
-        n_margins = min(n, MARGIN_ROWS)
-        room = max(8 * n * p, KEPT_BYTES) // (n_margins * (8 if in_double else 4))
-        dtype = arrays.xp.float64 if in_double else arrays.xp.float32
-        self._kept = KeptColumns(table, n_margins, room, dtype)
+        self._table, self._arrays = table, table.engine.arrays
+        few = n <= MARGIN_ROWS
+        self._sample = None if few else self._arrays.made(evenly_spaced(n, MARGIN_ROWS))
+        in_double = few and n * p <= DOUBLE_MARGINS
+        self._n_margins = min(n, MARGIN_ROWS)
+        self._room = max(8 * n * p, KEPT_BYTES) // (self._n_margins * (8 if in_double else 4))
+        self._dtype = self._arrays.xp.float64 if in_double else self._arrays.xp.float32
         self._block = max(min(BLOCK, MANY_NUMBERS // n), FEW_NUMBERS // n, 8)
 
-    def weighted(self, terms: Terms, weight: Array) -> Float:
-        """``sum_i weight_i (D_i)_cc`` for all candidates c."""
+    def use(self, graph: NeighborGraph) -> None:
+        self._graph = graph
+        self._kept = KeptColumns(self._table, self._n_margins, self._room, self._dtype)
+
+    def diagonal(self, terms: Terms, weight: Array) -> Float:
         weight = weight if self._sample is None else weight[self._sample]
         kept = self._kept
         kept.reserve(len(terms))
@@ -64,10 +60,13 @@ class ColumnMargins:
             parts.append(self._of(terms, start, self._block).T @ weight)
         return np.concatenate([self._arrays.host(part) for part in parts], dtype=np.float64)
 
+    def pulled_back(self, terms: Terms, y: Array) -> Float:
+        return self._table.pulled_back(terms, y)
+
     def _of(self, terms: Terms, start: int, size: int) -> Array:
         """The column margins of ``size`` candidates from ``start`` on."""
         columns = self._table.columns(terms[start : start + size])
-        return self._graph.column_margins(columns, self._kept.dtype, self._sample)
+        return self._graph.column_margins(columns, self._dtype, self._sample)
 
 
 class KeptColumns:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..engines import Array
+from .._typing import Array
 
 #: Largest increase of the weighted mean margin in one step. Without this bound, the weight of a
 #: step that separates the bag would be infinite. A loss of e^-10 is small enough.
