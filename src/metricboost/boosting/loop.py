@@ -26,7 +26,7 @@ from .state import State
 from .terms import Candidates
 
 #: The loop ends after this many rejected attempts in a row.
-PATIENCE = 30
+PATIENCE = 10
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
-from joblib import Parallel, delayed
 
-from .._threads import one_blas_thread
+from .._tasks import run_tasks
 from .._typing import Float, Index
 from ..model import Calibration, calibrate
 from ..model.readouts import Readout, Training, evidence, in_span
@@ -105,12 +105,11 @@ def out_of_fold(
 
 
 def candidates(
-    crossfit: CrossFit, tried: Sequence[Variant], readouts: Sequence[Readout], n_jobs: int = 1
+    crossfit: CrossFit, tried: Sequence[Variant], readouts: Sequence[Readout], n_threads: int = 1
 ) -> list[Candidate]:
     """The candidates for all pairs of a variant and a readout, in the order of the variants."""
-    found = Parallel(min(n_jobs, len(tried)))(
-        delayed(_of_variant)(crossfit, variant, readouts) for variant in tried
-    )
+    tasks = [partial(_of_variant, crossfit, variant, readouts) for variant in tried]
+    found = run_tasks(n_threads, tasks)
     return [candidate for part in found for candidate in part]
 
 
@@ -118,11 +117,10 @@ def _of_variant(
     crossfit: CrossFit, variant: Variant, readouts: Sequence[Readout]
 ) -> list[Candidate]:
     """The candidates of one variant with each readout."""
-    with one_blas_thread():  # a worker process does not inherit the limit of the main process
-        rows, found = out_of_fold(crossfit, variant, readouts)
-        labels, weight = crossfit.labels[rows], crossfit.weight[rows]
-        weight = weight * (len(weight) / weight.sum())
-        return [calibrated(variant, one, values, labels, weight) for one, values in found.items()]
+    rows, found = out_of_fold(crossfit, variant, readouts)
+    labels, weight = crossfit.labels[rows], crossfit.weight[rows]
+    weight = weight * (len(weight) / weight.sum())
+    return [calibrated(variant, one, values, labels, weight) for one, values in found.items()]
 
 
 def calibrated(

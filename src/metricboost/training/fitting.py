@@ -118,7 +118,7 @@ def _learned(pool: Pool, options: LearningOptions, choices: Choices, run: Run) -
 def _judged(
     crossfit: CrossFit, pool: Pool, tried: list[Variant], choices: Choices, run: Run
 ) -> list[Candidate]:
-    n_processes = run.processes(pool, len(tried))
-    crossfit = replace(crossfit, engine=run.engine_for(n_processes))
+    at_a_time = run.tasks_at_a_time(pool, len(tried))
+    crossfit = replace(crossfit, engine=run.engine_for(at_a_time))
     some = readouts("auto", None) if choices.readouts is None else choices.readouts
-    return candidates(crossfit, tried, some, n_processes)
+    return candidates(crossfit, tried, some, at_a_time)

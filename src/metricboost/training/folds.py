@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
-from joblib import delayed
 from sklearn.model_selection import StratifiedKFold
 
-from .._processes import run_fits
-from .._threads import one_blas_thread
+from .._tasks import end_if_cancelled, run_tasks
 from .._typing import Data, Float, Index
 from ..boosting.loop import Watch
 from ..engines import Engine
+from ..model import Path
 from .checkpoints import Checkpoints
 from .fits import CrossFit, Fold
 from .learn import Known, Learned, learn, table_scaling
@@ -67,14 +67,13 @@ def cross_fit(
         learned = _learn_all(pool, whole, engine, options, alone, run.checkpoints)
         split = split_rows(labels, min(READOUT_FOLDS, smallest), seed)
         return over_folds(pool, whole, engine, options, split, [learned] * len(split))
-    n_processes = run.processes(pool, n_averaged)
-    engine = run.engine_for(n_processes)
-    watches = [watch(j, n_folds) if watch and n_processes == 1 else None for j in range(n_folds)]
-    tasks = (
-        delayed(learn_fold)(task, watches[j], run.checkpoints)
-        for j, task in enumerate(fold_tasks(pool, whole, engine, options, split))
-    )
-    fits = run_fits(min(n_processes, n_folds), tasks, run.checkpoints is not None)
+    at_a_time = run.tasks_at_a_time(pool, n_folds)
+    engine = run.engine_for(at_a_time)
+    tasks = [
+        partial(learn_fold, task, watch(task.fold, n_folds) if watch else None, run.checkpoints)
+        for task in fold_tasks(pool, whole, engine, options, split)
+    ]
+    fits = run_tasks(at_a_time, tasks)
     return over_folds(pool, whole, engine, options, split, fits)
 
 
@@ -126,12 +125,17 @@ def learn_fold(
     The fit is not pruned here. Variables are pruned later by their recurrence in all fits, which is
     more reliable than their recurrence in the steps of a single fit.
     """
+
+    def watched(attempt: int, path: Path) -> None:
+        end_if_cancelled()
+        if watch is not None:
+            watch(attempt, path)
+
     options = fold_options(task.options, task.fold)
-    with one_blas_thread():  # a worker process does not inherit the limit of the main process
-        return learn(
-            task.X, task.labels, task.weight, task.engine, options, watch, task.rows, checkpoints,
-            task.known,
-        )  # fmt: skip
+    return learn(
+        task.X, task.labels, task.weight, task.engine, options, watched, task.rows, checkpoints,
+        task.known,
+    )  # fmt: skip
 
 
 def affordable_folds(labels: Index, n_averaged: int) -> int:

@@ -1,8 +1,9 @@
-"""The execution of fits: engine, processes, threads and checkpoints."""
+"""The execution of fits: engine, threads and checkpoints."""
 
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -16,8 +17,8 @@ from .checkpoints import WRITE_EVERY, Checkpoints, checkpoints_in, digest_of_tab
 from .pool import Pool
 
 #: The fits of a table with more numbers than this run one after the other, each with all threads.
-#: Several processes would each hold a copy of the table, and a single fit of such a table keeps all
-#: threads busy.
+#: Several fits at a time would each hold a copy of the table, and a single fit of such a table keeps
+#: all threads busy.
 LARGE = 2**24
 
 
@@ -50,19 +51,24 @@ class Run:
 
     @property
     def threads(self) -> int:
-        """The number of threads: ``n_jobs``, or by default the number that BLAS may use."""
-        jobs = effective_n_jobs(self.n_jobs)
-        return allowed_threads() if self.n_jobs is None and jobs == 1 else jobs
+        """The number of threads: ``n_jobs``, or by default the number that BLAS may use.
 
-    def processes(self, pool: Pool, n_tasks: int) -> int:
-        """The number of processes among which tasks are divided. A GPU runs one task at a time."""
-        jobs = effective_n_jobs(self.n_jobs)
-        many = n_tasks > 1 and jobs > 1 and pool.n_numbers <= LARGE and not is_torch(self.engine)
-        return min(jobs, n_tasks) if many else 1
+        The default is one thread if the caller is not the main thread of its process. Its process
+        then probably has several such threads, for example those of joblib, Dask or a web server.
+        """
+        if self.n_jobs is not None:
+            return effective_n_jobs(self.n_jobs)
+        alone = threading.current_thread() is threading.main_thread()
+        return allowed_threads() if alone else 1
 
-    def engine_for(self, processes: int) -> Engine:
-        """The engine of a task. It has one thread if several processes share the tasks."""
-        return get_engine(self.engine, 1 if processes > 1 else self.threads)
+    def tasks_at_a_time(self, pool: Pool, n_tasks: int) -> int:
+        """The number of tasks that run at the same time. A GPU runs one task at a time."""
+        one = pool.n_numbers > LARGE or is_torch(self.engine)
+        return 1 if one else max(min(self.threads, n_tasks), 1)
+
+    def engine_for(self, tasks_at_a_time: int) -> Engine:
+        """The engine of a task. It has one thread if several tasks run at the same time."""
+        return get_engine(self.engine, 1 if tasks_at_a_time > 1 else self.threads)
 
     @contextmanager
     def opened(self, pool: Pool) -> Iterator[Run]:

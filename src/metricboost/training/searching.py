@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from joblib import Parallel, delayed, effective_n_jobs
 from scipy.stats import rankdata
 
 from .._counter import Counter
-from .._processes import run_fits
-from ..engines import is_torch
+from .._tasks import run_tasks
 from ..model import Blend
 from .choosing import plain_score
 from .finishing import finished, reading_of, rows_of
@@ -102,13 +101,12 @@ def search(
     names : sequence of str, optional
         The names of the columns of the input.
     """
-    # A GPU runs one fit at a time.
-    n_jobs = 1 if is_torch(run.engine) else effective_n_jobs(run.n_jobs)
     options = [option for _, option in configurations]
-    crossfits, seconds = _fitted(pool, options, splits, run, n_jobs)
+    at_a_time = run.tasks_at_a_time(pool, len(options) * len(splits))
+    crossfits, seconds = _fitted(pool, options, splits, run, at_a_time)
     for crossfit, option in zip(crossfits, options):
         refuse_far_rows(crossfit, option.max_degree, names)
-    found = _scored(crossfits, searched, run.verbose, n_jobs)
+    found = _scored(crossfits, searched, run.verbose, at_a_time)
     parts = zip(configurations, crossfits, seconds, found)
     return [
         Tried(params, option, crossfit, taken, scored)
@@ -121,22 +119,18 @@ def _fitted(
     options: Sequence[LearningOptions],
     splits: Sequence[Split],
     run: Run,
-    n_jobs: int,
+    at_a_time: int,
 ) -> tuple[list[CrossFit], list[list[float]]]:
     """The fits of each configuration, and their times in seconds."""
-    engine, n = run.engine_for(n_jobs), len(splits)
+    engine, n = run.engine_for(at_a_time), len(splits)
     wholes = [whole_of(pool, [kept for kept, _ in splits], option) for option in options]
     with run.opened(pool) as opened:
-        fits = run_fits(
-            n_jobs,
-            (
-                delayed(learn_timed)(task, opened.checkpoints)
-                for whole, option in zip(wholes, options)
-                for task in fold_tasks(pool, whole, engine, option, splits)
-            ),
-            opened.checkpoints is not None,
-            Counter("fits") if run.verbose else None,
-        )
+        tasks = [
+            partial(learn_timed, task, opened.checkpoints)
+            for whole, option in zip(wholes, options)
+            for task in fold_tasks(pool, whole, engine, option, splits)
+        ]
+        fits = run_tasks(at_a_time, tasks, Counter("fits") if run.verbose else None)
     crossfits, seconds = [], []
     for i, (whole, option) in enumerate(zip(wholes, options)):
         own = fits[i * n : (i + 1) * n]
@@ -146,37 +140,25 @@ def _fitted(
 
 
 def _scored(
-    crossfits: list[CrossFit], searched: Searched, verbose: bool, n_jobs: int
+    crossfits: list[CrossFit], searched: Searched, verbose: bool, at_a_time: int
 ) -> list[list[Scored]]:
     """The scored candidates of each configuration."""
     kind, k, scores = searched.classifier, searched.n_neighbors, searched.fold_scores
-    run = _counted(n_jobs, "configurations scored" if verbose else None)
-    found = run(delayed(cheap_search)(part, kind, k, scores, searched.limits) for part in crossfits)
+    found = run_tasks(
+        at_a_time,
+        [partial(cheap_search, part, kind, k, scores, searched.limits) for part in crossfits],
+        Counter("configurations scored") if verbose else None,
+    )
     chosen = finalists(found, kind, crossfits[0].X.shape[0])
     if chosen:
-        run = _counted(n_jobs, "finalists scored" if verbose else None)
-        more = run(
-            delayed(search_of_finalist)(crossfits[i], kind, k, found[i], scores) for i in chosen
+        more = run_tasks(
+            at_a_time,
+            [partial(search_of_finalist, crossfits[i], kind, k, found[i], scores) for i in chosen],
+            Counter("finalists scored") if verbose else None,
         )
         for i, part in zip(chosen, more):
             found[i] = part
     return [of_classifier(part, kind) for part in found]
-
-
-def _counted(n_jobs: int, name: str | None) -> Callable[[Iterable[Any]], list[Any]]:
-    """A function that runs tasks in processes. With a name it shows the count of finished tasks."""
-    counter = None if name is None else Counter(name)
-
-    def run(tasks: Iterable[Any]) -> list[Any]:
-        tasks = list(tasks)
-        found = []
-        for result in Parallel(n_jobs, return_as="generator")(tasks):
-            found.append(result)
-            if counter is not None:
-                counter(len(found), len(tasks))
-        return found
-
-    return run
 
 
 def best_of(tried: Sequence[Tried], mean: npt.NDArray[Any], one_standard_error: bool) -> int:
