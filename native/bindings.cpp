@@ -13,6 +13,7 @@
 #include "direction.hpp"
 #include "graph.hpp"
 #include "nearest.hpp"
+#include "queries.hpp"
 #include "sweeps.hpp"
 #include "terms.hpp"
 
@@ -247,6 +248,21 @@ void nearest(Columns z, Columns guide, double rounding, Labels classes, Index sl
                          threads, rows.data(), distances.data());
 }
 
+void nearest_of_queries(Matrix queries, Matrix references, nb::capsule sgemm, nb::capsule dgemm,
+                        std::size_t threads, OutIndex rows, OutMatrix distances) {
+    const std::size_t n = queries.shape(0), k = rows.shape(1), r = queries.shape(1);
+    require(references.shape(1) == r, "queries and references differ in columns");
+    require(rows.shape(0) == n && distances.shape(0) == n, "queries and rows differ in number");
+    require(distances.shape(1) == k, "distances differ from rows");
+    require(k > 0 && k <= references.shape(0), "too many or too few neighbours");
+    const metricboost::Blas blas{routine<metricboost::Sgemm>(sgemm),
+                                 routine<metricboost::Dgemm>(dgemm)};
+    nb::gil_scoped_release release;
+    metricboost::nearest_of_queries({queries.data(), n, r},
+                                    {references.data(), references.shape(0), r}, k, blas, threads,
+                                    rows.data(), distances.data());
+}
+
 }  // namespace
 
 NB_MODULE(_native, m) {
@@ -271,6 +287,7 @@ NB_MODULE(_native, m) {
     m.def("step_weight", &step_weight);
     m.def("term_moments", &term_moments);
     m.def("term_columns", &term_columns);
+    m.def("nearest_of_queries", &nearest_of_queries);
     m.def("nearest", &nearest, "z"_a, "guide"_a, "rounding"_a, "classes"_a, "slots"_a, "sizes"_a, "previous"_a.none(),
           "sgemm"_a, "dgemm"_a, "threads"_a, "rows"_a, "distances"_a);
 }

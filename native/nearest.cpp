@@ -20,16 +20,8 @@ namespace metricboost {
 
 namespace {
 
-// Products are computed in float64 if there are more columns. float32 would not be precise enough.
-constexpr std::size_t FLOAT_COLUMNS = 1024;
 // Number of products whose flags (one byte each) are tested together.
 constexpr std::size_t RUN = 8;
-// Larger than the relative difference of two distances that are equal to twelve digits.
-constexpr double TIE = 1e-10;
-// Subnormal numbers have few digits. Squared distances that differ by less than this are equal.
-constexpr double COARSE = 0x1p-1055;
-// Tables with smaller numbers are not scaled to 1, because the square of the factor would overflow.
-constexpr double SMALLEST = 1e-150;
 constexpr double NONE = std::numeric_limits<double>::infinity();
 
 // The k nearest rows found so far, ordered by their distances rounded to twelve digits, and then by
@@ -139,18 +131,6 @@ struct Partition {
                 }
     }
 };
-
-void product(const Blas &blas, int m, int n, int k, float *a, float *b, float *out) {
-    float alpha = -2.0f, beta = 0.0f;
-    char transposed = 'T', plain = 'N';
-    blas.sgemm(&transposed, &plain, &m, &n, &k, &alpha, a, &k, b, &k, &beta, out, &m);
-}
-
-void product(const Blas &blas, int m, int n, int k, double *a, double *b, double *out) {
-    double alpha = -2.0, beta = 0.0;
-    char transposed = 'T', plain = 'N';
-    blas.dgemm(&transposed, &plain, &m, &n, &k, &alpha, a, &k, b, &k, &beta, out, &m);
-}
 
 // Flags the products that are at or below the bar of their row or of their column. An approximate
 // distance is the product plus both norms. The norm of the own row is already subtracted from a
@@ -274,10 +254,7 @@ class Search {
     // The largest error of an approximate distance between rows of two blocks, including the
     // difference of two distances that are equal to twelve digits.
     double rounding(std::size_t a, std::size_t b) const {
-        const double size = longest_[a] + longest_[b], terms = static_cast<double>(r_ + 8);
-        const double eps = std::numeric_limits<T>::epsilon();
-        return (2 * terms * eps + TIE) * size * size + terms * std::numeric_limits<T>::min() +
-               COARSE * scale_ * scale_;
+        return rounding_of_products<T>(longest_[a] + longest_[b], r_, scale_);
     }
 
     std::int32_t slot(std::size_t a, std::size_t b) const {
@@ -406,16 +383,20 @@ class Search {
         return bound == NONE ? OPEN : rounded_up<T>(bound * scale_ * scale_ * (1 + TIE) + slack);
     }
 
-    // If a list is not full, its bar is the k-th smallest approximate distance in this tile.
+    // If a list is not full, its bar is at least the k-th smallest approximate distance in this tile:
+    // the k-th smallest of the smallest distances of groups of rows.
     void first_bar(const T *products, std::size_t stride, const Block &others, std::size_t skip,
                    std::size_t k, double slack, Desk<T> &desk, T &bar) {
-        std::size_t count = 0;
-        for (std::size_t j = 0; j < others.size; ++j)
-            if (j != skip) desk.column[count++] = products[j * stride] + norms_[others.from + j];
+        const std::size_t count = std::min(2 * k, others.size);
+        auto &low = desk.column;
+        std::fill(low.begin(), low.begin() + count, OPEN);
+        for (std::size_t j = 0, group = 0; j < others.size; ++j, group = group + 1 < count ? group + 1 : 0) {
+            const T value = products[j * stride] + norms_[others.from + j];
+            if (j != skip && value < low[group]) low[group] = value;
+        }
         if (count < k) return;
-        std::nth_element(desk.column.begin(), desk.column.begin() + (k - 1),
-                         desk.column.begin() + count);
-        bar = rounded_up<T>(static_cast<double>(desk.column[k - 1]) + 2 * slack);
+        std::nth_element(low.begin(), low.begin() + (k - 1), low.begin() + count);
+        bar = rounded_up<T>(static_cast<double>(low[k - 1]) + 2 * slack);
     }
 
     void tile(std::size_t a, std::size_t b, std::int32_t own, std::int32_t other, Desk<T> &desk) {
@@ -443,10 +424,8 @@ class Search {
             std::fill(tile, tile + A.size * B.size, T(0));
             return;
         }
-        // BLAS routines do not modify their operands, but their parameters are not const.
-        product(blas_, static_cast<int>(B.size), static_cast<int>(A.size), static_cast<int>(r_),
-                const_cast<T *>(packed_.data()) + B.from * r_,
-                const_cast<T *>(packed_.data()) + A.from * r_, tile);
+        products_of_rows(blas_, packed_.data() + A.from * r_, A.size, packed_.data() + B.from * r_,
+                         B.size, r_, tile);
     }
 
     void collect(const Block &A, const Block &B, bool itself, Desk<T> &desk) const {

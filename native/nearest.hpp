@@ -14,19 +14,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "blas.hpp"
 #include "blocks.hpp"
 
 namespace metricboost {
-
-// The BLAS routines of SciPy.
-using Sgemm = void (*)(char *, char *, int *, int *, int *, float *, float *, int *, float *, int *,
-                       float *, float *, int *);
-using Dgemm = void (*)(char *, char *, int *, int *, int *, double *, double *, int *, double *,
-                       int *, double *, double *, int *);
-struct Blas {
-    Sgemm sgemm;
-    Dgemm dgemm;
-};
 
 // The neighbour lists of a row. For a row of class a, rows of class b are in the list slots[a, b],
 // or in no list if the entry is -1. List l has the sizes[l] nearest rows.

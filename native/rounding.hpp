@@ -1,8 +1,10 @@
 // Comparison of numbers up to rounding errors, as in _rounding.py.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 
 namespace metricboost {
 
@@ -15,6 +17,25 @@ inline double to_twelve_digits(double value) {
     bits &= ~DROPPED;
     std::memcpy(&value, &bits, sizeof bits);
     return value;
+}
+
+// Products are computed in float64 if there are more columns. float32 would not be precise enough.
+constexpr std::size_t FLOAT_COLUMNS = 1024;
+// Larger than the relative difference of two distances that are equal to twelve digits.
+constexpr double TIE = 1e-10;
+// Subnormal numbers have few digits. Squared distances that differ by less than this are equal.
+constexpr double COARSE = 0x1p-1055;
+// Tables with smaller numbers are not scaled to 1, because the square of the factor would overflow.
+constexpr double SMALLEST = 1e-150;
+
+// The largest error of an approximate squared distance, which is the sum of two squared norms and a
+// product in T, for rows of r numbers that are multiplied by `scale`. `lengths` is the sum of the
+// norms of the two rows. The difference of two distances that are equal to twelve digits is included.
+template <typename T>
+double rounding_of_products(double lengths, std::size_t r, double scale) {
+    const double terms = static_cast<double>(r + 8), eps = std::numeric_limits<T>::epsilon();
+    return (2 * terms * eps + TIE) * lengths * lengths + terms * std::numeric_limits<T>::min() +
+           COARSE * scale * scale;
 }
 
 }  // namespace metricboost

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,10 @@ from .._typing import Float, Index, Rows
 from . import _native  # type: ignore[attr-defined]
 from .base import NeighborGraph, NeighborLists, Sweeps, Table, Terms
 from .host import HostEngine, HostGraph, HostTable
-from .sorting import nearest_by_sorting
 from .sweeps import KEPT_BYTES, MARGIN_ROWS, evenly_spaced
 
 #: Operations with fewer multiply-adds use one thread, because a second thread would not pay off.
 WORTH_SHARING = 2**20
-#: With fewer queries, references are not divided into blocks, because this would not pay off.
-FEW_QUERIES = 16
 #: Tables with fewer rows and fewer numbers are searched with one thread.
 MANY_ROWS, MANY_NUMBERS = 2048, 2**21
 #: A graph with at least this many rows stores rows that are near each other together. The rows do
@@ -161,13 +159,16 @@ class NativeEngine(HostEngine):
         return float(_native.step_weight(_contiguous(weight), _contiguous(gain)))
 
     def nearest(self, queries: Float, references: Float, k: int) -> tuple[Rows, Float]:
-        if len(queries) < FEW_QUERIES or not min(k, len(references)):
-            return nearest_by_sorting(queries, references, k)
-        k, n = min(k, len(references)), len(queries)
-        classes = np.repeat([0, 1], [n, len(references)])
-        lists = NeighborLists(np.array([[-1, 0], [-1, -1]], dtype=np.int32), (k,))
-        rows, distances = self.nearest_by_class(np.vstack([queries, references]), classes, lists)
-        return rows[:n] - np.int32(n), distances[:n]
+        shape = len(queries), min(k, len(references))
+        rows, distances = np.empty(shape, dtype=np.int32), np.empty(shape)
+        if not rows.size:
+            return rows, distances
+        both = _contiguous(queries), _contiguous(references)
+        few = len(queries) * references.size < WORTH_SHARING
+        with nullcontext() if few else one_blas_thread():
+            threads = 1 if few else self.threads
+            _native.nearest_of_queries(*both, _SGEMM, _DGEMM, threads, rows, distances)
+        return rows, distances
 
     def nearest_by_class(
         self, z: Float, classes: Index, lists: NeighborLists, previous: Rows | None = None

@@ -14,7 +14,7 @@ calibrated with the rows of the other folds (``chosen``).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -22,12 +22,17 @@ import numpy as np
 
 from .._tasks import run_tasks
 from .._typing import Float, Index
-from ..model import Calibration, calibrate
+from ..model import Calibration, SparseMetric, calibrate
 from ..model.readouts import Readout, Training, evidence, in_span
-from .fits import CrossFit, Variant
+from .fits import CrossFit, Fold, Variant
 
 #: The largest number of scored rows. With 2500 rows an error of 0.1 has the standard error 0.006.
 MOST_SCORED = 2500
+#: In tables with at least twice as many scored rows, all candidates are first scored on this number
+#: of rows. Candidates that are worse than the best one by more than TO_DROP standard errors are
+#: dropped.
+FIRST_SCORED = 600
+TO_DROP = 2.5
 #: The number of standard errors by which the score must be better for a share of the plain
 #: distance, and for a metric with more variables.
 TO_TAKE_ALL = 1.5
@@ -72,10 +77,10 @@ def variants(n_fits: int) -> list[Variant]:
     return [*(Variant(0.0, least) for least in needed), *shared, Variant(1.0)]
 
 
-def scored_rows(crossfit: CrossFit) -> list[Index]:
-    """The scored rows of each fold: the rows that it leaves out, at most MOST_SCORED in total."""
+def scored_rows(crossfit: CrossFit, most: int = MOST_SCORED) -> list[Index]:
+    """The scored rows of each fold: the rows that it leaves out, at most ``most`` in total."""
     total = sum(len(fold.left_out) for fold in crossfit.folds)
-    share = min(1.0, MOST_SCORED / total)
+    share = min(1.0, most / total)
     rows = []
     for fold in crossfit.folds:
         size = max(1, round(share * len(fold.left_out)))
@@ -88,39 +93,90 @@ def out_of_fold(
 ) -> tuple[Index, dict[Readout, Float]]:
     """The scored rows, and the evidence out of fold of each readout for these rows."""
     scored = scored_rows(crossfit)
-    found: list[dict[Readout, Float]] = []
-    for fold, metric, rows in zip(crossfit.folds, crossfit.fold_metrics(variant), scored):
-        embedded, queries = in_span(
-            metric.embedded(crossfit.X, fold.kept), metric.embedded(crossfit.X, rows)
-        )
-        training = Training(
-            embedded,
-            crossfit.labels[fold.kept],
-            crossfit.weight[fold.kept],
-            crossfit.n_classes,
-        )
-        found.append(evidence(crossfit.engine, training, queries, readouts))
-    together = {one: np.vstack([part[one] for part in found]) for one in readouts}
-    return np.concatenate(scored), together
+    metrics = crossfit.fold_metrics(variant)
+    found = [
+        _of_fold(crossfit, fold, metric, rows, readouts)
+        for fold, metric, rows in zip(crossfit.folds, metrics, scored)
+    ]
+    return np.concatenate(scored), _together(found)
+
+
+def _of_fold(
+    crossfit: CrossFit, fold: Fold, metric: SparseMetric, rows: Index, readouts: Sequence[Readout]
+) -> dict[Readout, Float]:
+    """The evidence for some rows that a fold leaves out."""
+    embedded, queries = in_span(
+        metric.embedded(crossfit.X, fold.kept), metric.embedded(crossfit.X, rows)
+    )
+    labels, weight = crossfit.labels[fold.kept], crossfit.weight[fold.kept]
+    training = Training(embedded, labels, weight, crossfit.n_classes)
+    return evidence(crossfit.engine, training, queries, readouts)
+
+
+def _together(found: Sequence[dict[Readout, Float]]) -> dict[Readout, Float]:
+    """The evidence of all folds."""
+    return {one: np.vstack([part[one] for part in found]) for one in found[0]}
 
 
 def candidates(
     crossfit: CrossFit, tried: Sequence[Variant], readouts: Sequence[Readout], n_threads: int = 1
 ) -> list[Candidate]:
-    """The candidates for all pairs of a variant and a readout, in the order of the variants."""
-    tasks = [partial(_of_variant, crossfit, variant, readouts) for variant in tried]
-    found = run_tasks(n_threads, tasks)
-    return [candidate for part in found for candidate in part]
+    """The candidates for all pairs of a variant and a readout, in the order of the variants.
+
+    In large tables all pairs are first scored on FIRST_SCORED rows. The pairs that are clearly
+    worse than the best one are no candidates.
+    """
+    metrics = run_tasks(n_threads, [partial(crossfit.fold_metrics, one) for one in tried])
+    pairs = {variant: list(readouts) for variant in tried}
+    few, rows = scored_rows(crossfit, FIRST_SCORED), scored_rows(crossfit)
+    judged = partial(_judged, crossfit, dict(zip(tried, metrics)), n_threads=n_threads)
+    if sum(map(len, few)) < sum(map(len, rows)) / 2 and len(tried) * len(readouts) > 1:
+        pairs = _promising(judged(pairs, few))
+    return judged(pairs, rows)
 
 
-def _of_variant(
-    crossfit: CrossFit, variant: Variant, readouts: Sequence[Readout]
+def _judged(
+    crossfit: CrossFit,
+    metrics: Mapping[Variant, Sequence[SparseMetric]],
+    pairs: Mapping[Variant, Sequence[Readout]],
+    scored: Sequence[Index],
+    n_threads: int,
 ) -> list[Candidate]:
-    """The candidates of one variant with each readout."""
-    rows, found = out_of_fold(crossfit, variant, readouts)
+    """The candidates for some pairs, scored on some rows of each fold."""
+    folds = range(len(scored))
+    found = run_tasks(
+        n_threads,
+        [
+            partial(_of_fold, crossfit, crossfit.folds[j], metrics[one][j], scored[j], readouts)
+            for one, readouts in pairs.items()
+            for j in folds
+        ],
+    )
+    rows = np.concatenate(scored)
     labels, weight = crossfit.labels[rows], crossfit.weight[rows]
     weight = weight * (len(weight) / weight.sum())
-    return [calibrated(variant, one, values, labels, weight) for one, values in found.items()]
+    tasks = []
+    for i, variant in enumerate(pairs):
+        for one, values in _together(found[i * len(folds) : (i + 1) * len(folds)]).items():
+            tasks.append(partial(calibrated, variant, one, values, labels, weight))
+    return run_tasks(n_threads, tasks)
+
+
+def _promising(found: Sequence[Candidate]) -> dict[Variant, list[Readout]]:
+    """The pairs that are not clearly worse than the best, and the best with the plain distance.
+
+    The best candidate with the plain distance alone is kept for ``plain_score``.
+    """
+    best = _best(found)
+    kept = [one for one in found if not best.better_than(one, TO_DROP)]
+    plain = [one for one in found if one.variant.share == 1]
+    if plain:
+        kept.append(_best(plain))
+    pairs: dict[Variant, list[Readout]] = {}
+    for one in found:
+        if any(one is other for other in kept):
+            pairs.setdefault(one.variant, []).append(one.readout)
+    return pairs
 
 
 def calibrated(
