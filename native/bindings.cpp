@@ -10,10 +10,10 @@
 #include <stdexcept>
 #include <type_traits>
 
+#include "direct.hpp"
 #include "direction.hpp"
 #include "graph.hpp"
 #include "nearest.hpp"
-#include "queries.hpp"
 #include "sweeps.hpp"
 #include "terms.hpp"
 
@@ -229,23 +229,43 @@ void check_lists(const Labels &classes, const Index &slots, const Labels &sizes,
     require(total == width, "the lists do not fill the result");
 }
 
+// Checks the shapes of a search by class, and returns its lists.
+metricboost::Lists lists_of(const Columns &z, const Labels &classes, const Index &slots,
+                            const Labels &sizes, const OutIndex &rows, const OutMatrix &distances) {
+    const std::size_t n = z.shape(0), width = rows.shape(1);
+    require(classes.shape(0) == n && rows.shape(0) == n, "z, classes and rows differ in number");
+    require(distances.shape(0) == n && distances.shape(1) == width, "distances differ from rows");
+    require(slots.shape(0) == slots.shape(1), "slots must be square");
+    check_lists(classes, slots, sizes, width);
+    return {slots.data(), slots.shape(0), sizes.data(), sizes.shape(0)};
+}
+
+metricboost::Blas blas_of(const nb::capsule &sgemm, const nb::capsule &dgemm) {
+    return {routine<metricboost::Sgemm>(sgemm), routine<metricboost::Dgemm>(dgemm)};
+}
+
 void nearest(Columns z, Columns guide, double rounding, Labels classes, Index slots, Labels sizes,
              std::optional<Index> previous, nb::capsule sgemm, nb::capsule dgemm,
              std::size_t threads, OutIndex rows, OutMatrix distances) {
-    const std::size_t n = z.shape(0), width = rows.shape(1);
-    require(classes.shape(0) == n && rows.shape(0) == n, "z, classes and rows differ in number");
-    require(guide.shape(0) == n, "guide and z differ in rows");
-    require(distances.shape(0) == n && distances.shape(1) == width, "distances differ from rows");
-    require(slots.shape(0) == slots.shape(1), "slots must be square");
-    require(!previous || (previous->shape(0) == n && previous->shape(1) == width),
+    const auto lists = lists_of(z, classes, slots, sizes, rows, distances);
+    require(guide.shape(0) == z.shape(0), "guide and z differ in rows");
+    require(!previous ||
+                (previous->shape(0) == z.shape(0) && previous->shape(1) == rows.shape(1)),
             "previous has the wrong shape");
-    check_lists(classes, slots, sizes, width);
-    const metricboost::Lists lists{slots.data(), slots.shape(0), sizes.data(), sizes.shape(0)};
-    const metricboost::Blas blas{routine<metricboost::Sgemm>(sgemm),
-                                 routine<metricboost::Dgemm>(dgemm)};
+    const auto blas = blas_of(sgemm, dgemm);
     nb::gil_scoped_release release;
-    metricboost::nearest(table(z), {table(guide), rounding}, classes.data(), lists, previous ? previous->data() : nullptr, blas,
-                         threads, rows.data(), distances.data());
+    metricboost::nearest(table(z), {table(guide), rounding}, classes.data(), lists,
+                         previous ? previous->data() : nullptr, blas, threads, rows.data(),
+                         distances.data());
+}
+
+void nearest_directly(Columns z, Labels classes, Index slots, Labels sizes, nb::capsule sgemm,
+                      nb::capsule dgemm, std::size_t threads, OutIndex rows, OutMatrix distances) {
+    const auto lists = lists_of(z, classes, slots, sizes, rows, distances);
+    const auto blas = blas_of(sgemm, dgemm);
+    nb::gil_scoped_release release;
+    metricboost::nearest_directly(table(z), classes.data(), lists, blas, threads, rows.data(),
+                                  distances.data());
 }
 
 void nearest_of_queries(Matrix queries, Matrix references, nb::capsule sgemm, nb::capsule dgemm,
@@ -255,8 +275,7 @@ void nearest_of_queries(Matrix queries, Matrix references, nb::capsule sgemm, nb
     require(rows.shape(0) == n && distances.shape(0) == n, "queries and rows differ in number");
     require(distances.shape(1) == k, "distances differ from rows");
     require(k > 0 && k <= references.shape(0), "too many or too few neighbours");
-    const metricboost::Blas blas{routine<metricboost::Sgemm>(sgemm),
-                                 routine<metricboost::Dgemm>(dgemm)};
+    const auto blas = blas_of(sgemm, dgemm);
     nb::gil_scoped_release release;
     metricboost::nearest_of_queries({queries.data(), n, r},
                                     {references.data(), references.shape(0), r}, k, blas, threads,
@@ -288,6 +307,7 @@ NB_MODULE(_native, m) {
     m.def("term_moments", &term_moments);
     m.def("term_columns", &term_columns);
     m.def("nearest_of_queries", &nearest_of_queries);
+    m.def("nearest_directly", &nearest_directly);
     m.def("nearest", &nearest, "z"_a, "guide"_a, "rounding"_a, "classes"_a, "slots"_a, "sizes"_a, "previous"_a.none(),
           "sgemm"_a, "dgemm"_a, "threads"_a, "rows"_a, "distances"_a);
 }

@@ -35,4 +35,7 @@ void divide(const Table &table, std::int32_t *order, std::size_t from, std::size
 // An order of all rows in which most rows that are near each other have close places.
 std::vector<std::int32_t> order_of_near_rows(const Table &table);
 
+// Copies the rows of a table in a given order, without gaps.
+void copy_in_order(const Table &table, const std::vector<std::int32_t> &order, double *out);
+
 }  // namespace metricboost

@@ -87,7 +87,7 @@ struct Partition {
             from = end;
         }
         for (std::size_t i = 0; i < n; ++i) place[order[i]] = static_cast<std::int32_t>(i);
-        arrange(table);
+        copy_in_order(table, order, z.data());
         if (guide.table.data == table.data)  // the guide is the table, which z has in order
             find_boxes([&](std::size_t i, std::size_t c) { return z[i * r + c]; });
         else
@@ -109,16 +109,6 @@ struct Partition {
     }
 
   private:
-    // Copies the table in squares of SIDE x SIDE, which is fast for transposed tables, too.
-    void arrange(const Table &table) {
-        constexpr std::size_t SIDE = 64;
-        for (std::size_t from = 0; from < n; from += SIDE)
-            for (std::size_t first = 0; first < r; first += SIDE)
-                for (std::size_t i = from; i < std::min(from + SIDE, n); ++i)
-                    for (std::size_t c = first; c < std::min(first + SIDE, r); ++c)
-                        z[i * r + c] = table.at(order[i], c);
-    }
-
     template <typename Value>
     void find_boxes(Value value) {
         low.assign(blocks.size() * d, NONE);
@@ -440,9 +430,9 @@ class Search {
             for (std::size_t from = 0; from < B.size; from += RUN) {
                 std::uint64_t any;
                 std::memcpy(&any, flags + from, sizeof any);
-                if (any == 0) continue;
-                for (std::size_t j = from; j < from + RUN; ++j) {
-                    if (!flags[j] || (itself && i == j)) continue;
+                for (; any != 0; any &= any - 1) {
+                    const std::size_t j = from + first_byte(any);
+                    if (itself && i == j) continue;
                     const auto x = static_cast<std::uint16_t>(i), y = static_cast<std::uint16_t>(j);
                     const T rough = products[j] + norm + norms[j];
                     if (products[j] <= bar - norms[j]) desk.pairs_a.push_back({x, y, rough});

@@ -19,6 +19,18 @@ inline double to_twelve_digits(double value) {
     return value;
 }
 
+// The first byte of a word that is not zero, on a machine that stores the lowest byte first. Every
+// byte of the word is 0 or 1.
+inline std::size_t first_byte(std::uint64_t word) {
+#if defined(__GNUC__) || defined(__clang__)
+    return static_cast<std::size_t>(__builtin_ctzll(word)) / 8;
+#else
+    std::size_t place = 0;
+    for (; (word & 0xff) == 0; word >>= 8) ++place;
+    return place;
+#endif
+}
+
 // Products are computed in float64 if there are more columns. float32 would not be precise enough.
 constexpr std::size_t FLOAT_COLUMNS = 1024;
 // Larger than the relative difference of two distances that are equal to twelve digits.

@@ -19,8 +19,8 @@ from .sweeps import KEPT_BYTES, MARGIN_ROWS, evenly_spaced
 
 #: Operations with fewer multiply-adds use one thread, because a second thread would not pay off.
 WORTH_SHARING = 2**20
-#: Tables with fewer rows and fewer numbers are searched with one thread.
-MANY_ROWS, MANY_NUMBERS = 2048, 2**21
+#: In tables with fewer rows, all pairs of rows are compared.
+MANY_ROWS = 2**12
 #: A graph with at least this many rows stores rows that are near each other together. The rows do
 #: not fit into the cache, so access in random order would be slow.
 FAR_APART = 2**15
@@ -177,14 +177,14 @@ class NativeEngine(HostEngine):
             np.empty((len(z), lists.width), dtype=np.int32),
             np.empty((len(z), lists.width)),
         )
-        sizes = np.array(lists.sizes, dtype=np.int32)
-        guide, rounding = _guide(z)
-        threads = self.threads if len(z) >= MANY_ROWS or z.size >= MANY_NUMBERS else 1
+        which = classes.astype(np.int32), _contiguous(lists.slots), np.array(lists.sizes, np.int32)
+        blas_and_threads = _SGEMM, _DGEMM, self.threads if z.size * len(z) > WORTH_SHARING else 1
         with one_blas_thread():
-            _native.nearest(
-                z, guide, rounding, classes.astype(np.int32), _contiguous(lists.slots), sizes,
-                previous, _SGEMM, _DGEMM, threads, rows, distances,
-            )  # fmt: skip
+            if len(z) < MANY_ROWS:
+                _native.nearest_directly(z, *which, *blas_and_threads, rows, distances)
+            else:
+                out = *blas_and_threads, rows, distances
+                _native.nearest(z, *_guide(z), *which, previous, *out)
         return rows, distances
 
     def graph(self, same: Rows, other: Rows, place: Float | None = None) -> NativeGraph:
@@ -198,9 +198,7 @@ def _guide(z: Float) -> tuple[Float, float]:
     more blocks.
     """
     n, r = z.shape
-    if n < MANY_ROWS and r > MOST_TURNED:
-        return z[:, :0], 0.0  # no block of so few, wide rows is far enough away to be skipped
-    if n < MANY_ROWS or not 2 < r <= MOST_TURNED:
+    if not 2 < r <= MOST_TURNED:
         return z, 0.0
     sample = z[:: max(n // TURNED_BY, 1)]
     sample = sample - sample.mean(axis=0)
