@@ -177,6 +177,12 @@ void leading_eigenvectors(const double *A, std::size_t q, const std::int32_t *pl
         const std::int32_t *own = places + (s > 0 ? ends[s - 1] : 0);
         int size = ends[s] - (s > 0 ? ends[s - 1] : 0);
         const auto n = static_cast<std::size_t>(size);
+        if (s > 0 && ends[s] - ends[s - 1] == ends[s - 1] - (s > 1 ? ends[s - 2] : 0) &&
+            std::equal(own, own + n, own - n)) {  // the same support as before
+            values[s] = values[s - 1];
+            std::copy(vectors + (s - 1) * q, vectors + s * q, vectors + s * q);
+            continue;
+        }
         block.resize(n * n);
         vector.resize(n);
         eigenvalues.resize(n);

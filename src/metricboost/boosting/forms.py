@@ -47,6 +47,8 @@ def shortlist(
     starts = largest(diagonal[None, :], N_STARTS)[0]
     if kappa == 1:
         return panel[starts]
-    rows = state.rows(weights, candidates.every(), panel[starts])[:, panel]
-    near = largest(np.abs(rows), min(round(PER_START * kappa), len(panel)))
-    return panel[np.union1d(starts, near)]
+    rows = np.abs(state.rows(weights, candidates.every(), panel[starts]))
+    near = largest(rows[:, panel], min(round(PER_START * kappa), len(panel)))
+    chosen = np.zeros(len(panel), dtype=bool)
+    chosen[starts] = chosen[near] = True
+    return panel[chosen]

@@ -17,6 +17,9 @@ slightly optimistic. The gate rejects steps that fit noise, but it is not a sign
 
 from __future__ import annotations
 
+import math
+from functools import lru_cache
+
 import numpy as np
 
 from .._rounding import to_twelve_digits
@@ -38,15 +41,16 @@ def t_statistic(total: float, deviation: float) -> float:
     gain = total / 2
     if deviation == 0.0:
         return np.inf if gain > 0 else -np.inf
-    return gain / float(np.sqrt(deviation))
+    return gain / math.sqrt(deviation)
 
 
-def truncation_sizes(kappa: int) -> list[int]:
+@lru_cache
+def truncation_sizes(kappa: int) -> tuple[int, ...]:
     """The numbers of entries to try when xi is trimmed: 1 to 8, then each larger by a half."""
     sizes = list(range(1, min(kappa, 8) + 1))
     while sizes[-1] < kappa:
         sizes.append(min(kappa, sizes[-1] * 3 // 2))
-    return sizes
+    return tuple(sizes)
 
 
 def trimmed(
@@ -68,9 +72,10 @@ def trimmed(
         The weights of the step.
     """
     order = np.argsort(-to_twelve_digits(np.abs(xi)), kind="stable")
-    truncations = [np.sort(order[:size]) for size in truncation_sizes(len(xi))]
+    truncations = [order[:size] for size in truncation_sizes(len(xi))]
     vectors = state.table.engine.leading_eigenvectors(A, truncations)[1]
     sums = state.share_sums(weights, terms, vectors.T)
-    statistics = [t_statistic(*pair) for pair in sums.tolist()]
+    statistics = [t_statistic(total, deviation) for total, deviation in sums.tolist()]
     best = int(np.argmax(to_twelve_digits(np.array(statistics))))
-    return statistics[best], truncations[best], vectors[best, truncations[best]]
+    kept = np.sort(truncations[best])
+    return statistics[best], kept, vectors[best, kept]
