@@ -176,16 +176,16 @@ def _direction(point: Point, held: npt.NDArray[np.bool_]) -> Float:
     hessian[held] = 0.0
     hessian[:, held] = 0.0
     hessian[held, held] = 1.0
-    direction = np.linalg.solve(hessian, np.where(held, 0.0, -point.gradient))
-    result: Float = direction * min(1.0, LONGEST / max(abs(float(direction[0])), LONGEST))
-    return result
+    direction: Float = np.linalg.solve(hessian, np.where(held, 0.0, -point.gradient))
+    direction *= LONGEST / max(abs(float(direction[0])), LONGEST)
+    return direction
 
 
 def _line_search(loss: Loss, point: Point, direction: Float, limits: Float) -> Point | None:
     """The first of the halved steps with a sufficient decrease; None if rounding hides it."""
     rounding = 8 * np.finfo(float).eps * abs(point.value)
     for halvings in range(MOST_HALVINGS):
-        parameters = np.clip(point.parameters + 0.5**halvings * direction, -limits, limits)
+        parameters: Float = np.clip(point.parameters + 0.5**halvings * direction, -limits, limits)
         expected = float(point.gradient @ (parameters - point.parameters))
         following = loss.at(parameters)
         if following.value <= point.value + 1e-4 * min(expected, 0.0) + rounding:

@@ -476,7 +476,7 @@ class SparseMetric:
         """
         term, column = self._products.distinct_columns()
         portion = self.weights / np.bincount(term, minlength=len(self.columns))
-        extended = np.bincount(column, portion[term], len(self.center))
+        extended: Float = np.bincount(column, portion[term], len(self.center))
         shares = extended[: self.n_features]
         shares[list(self._indicators)] += extended[self.n_features :]
         total = shares.sum()
