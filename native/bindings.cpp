@@ -12,6 +12,7 @@
 
 #include "direct.hpp"
 #include "direction.hpp"
+#include "flats.hpp"
 #include "graph.hpp"
 #include "nearest.hpp"
 #include "sweeps.hpp"
@@ -282,6 +283,26 @@ void nearest_of_queries(Matrix queries, Matrix references, nb::capsule sgemm, nb
                                     rows.data(), distances.data());
 }
 
+void flat_distances(Matrix queries, Matrix references, Index rows, Matrix weight, Vector ridges,
+                    double floor, std::size_t threads, OutMatrix out) {
+    const std::size_t n = queries.shape(0), r = queries.shape(1), k = rows.shape(1);
+    require(references.shape(1) == r, "queries and references differ in columns");
+    require(rows.shape(0) == n, "queries and rows differ in number");
+    require(weight.shape(0) == n && weight.shape(1) == k, "weight differs from rows");
+    require(k > 0, "a flat needs rows");
+    require(out.shape(0) == n && out.shape(1) == ridges.shape(0), "out has the wrong shape");
+    for (std::size_t i = 0; i < rows.size(); ++i)
+        require(rows.data()[i] >= 0 &&
+                    static_cast<std::size_t>(rows.data()[i]) < references.shape(0),
+                "no such row");
+    const metricboost::Flats flats{queries.data(), references.data(), n,
+                                   r,              rows.data(),       weight.data(),
+                                   k,              ridges.data(),     ridges.shape(0),
+                                   floor};
+    nb::gil_scoped_release release;
+    metricboost::flat_distances(flats, threads, out.data());
+}
+
 }  // namespace
 
 NB_MODULE(_native, m) {
@@ -304,6 +325,7 @@ NB_MODULE(_native, m) {
     m.def("truncated_powers", &truncated_powers);
     m.def("leading_eigenvectors", &leading_eigenvectors);
     m.def("step_weight", &step_weight);
+    m.def("flat_distances", &flat_distances);
     m.def("term_moments", &term_moments);
     m.def("term_columns", &term_columns);
     m.def("nearest_of_queries", &nearest_of_queries);

@@ -30,6 +30,10 @@ struct Lanes {
         for (std::size_t c = 0; c < LANES; ++c) a.value[c] *= b.value[c];
         return a;
     }
+    friend Lanes operator*(Lanes a, double b) {
+        for (std::size_t c = 0; c < LANES; ++c) a.value[c] *= b;
+        return a;
+    }
     Lanes &operator+=(Lanes b) { return *this = *this + b; }
 };
 #endif

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.optimize import check_grad, minimize
+from scipy.optimize import approx_fprime, check_grad, minimize
 from scipy.special import logsumexp, softmax
 
-from metricboost.model import Calibration, calibrate, calibration
-from metricboost.model.calibration import PRIOR_ROWS
+from metricboost.model import Calibration, calibrate
+from metricboost.model.calibration import PRIOR_ROWS, Loss
 from metricboost.training.choosing import brier, errors
 
 Array = npt.NDArray[Any]
@@ -110,37 +110,67 @@ def test_none_is_the_evidence_itself() -> None:
 # --- the optimum
 
 
-@pytest.fixture
-def objective(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
-    """The function that ``calibrate`` minimises, recorded at the call of the minimiser."""
-    taken: list[Any] = []
-
-    def spy(function: Any, start: Array, **options: Any) -> Any:
-        taken.append(function)
-        return minimize(function, start, **options)
-
-    monkeypatch.setattr(calibration, "minimize", spy)
-
-    def of(*data: Array) -> Any:
-        calibrate(*data)
-        return taken[-1]
-
-    return of
-
-
 @pytest.mark.parametrize("n_classes", [2, 3, 6])
-def test_the_gradient_is_that_of_the_loss(n_classes: int, objective: Callable[..., Any]) -> None:
+def test_the_derivatives_are_those_of_the_loss(n_classes: int) -> None:
     """Finite differences at the start and elsewhere agree, and so does the loss written out."""
     rng = np.random.default_rng(n_classes)
     evidence = rng.normal(size=(40, n_classes))
     labels, weight = rng.integers(0, n_classes, 40), rng.uniform(0, 2, 40)
-    loss = objective(evidence, labels, weight)
+    loss = Loss(evidence, labels, weight)
     for scale in (0.0, 0.5, 2.0):
         at = scale * rng.normal(size=n_classes + 1)
-        gradient = loss(at)[1]
-        error = check_grad(lambda x: loss(x)[0], lambda x: loss(x)[1], at, epsilon=1e-6)
-        assert error < 1e-5 * (1 + np.abs(gradient).max())
-        assert_allclose(loss(at)[0], penalised_loss(at, evidence, labels, weight), rtol=1e-10)
+        point = loss.at(at)
+        assert_allclose(point.value, penalised_loss(at, evidence, labels, weight), rtol=1e-10)
+        size = 1e-5 * (1 + np.abs(point.hessian).max())
+        error = check_grad(lambda x: loss.at(x).value, lambda x: loss.at(x).gradient, at)
+        assert error < size
+        slopes = approx_fprime(at, lambda x: loss.at(x).gradient)
+        assert_allclose(point.hessian, slopes, atol=size)
+
+
+def evidence_of(kind: str) -> tuple[Array, Array]:
+    rng = np.random.default_rng(0)
+    if kind == "separable":
+        labels = np.arange(200) % 2
+        return np.eye(2)[labels] + 0.1 * rng.normal(size=(200, 2)), labels
+    if kind == "constant":
+        return np.zeros((60, 3)), rng.integers(0, 3, 60)
+    if kind == "misleading":
+        evidence, labels = simulated(2.0, [0.0, 0.0], n=300)
+        return -evidence, labels
+    if kind == "one class":
+        return rng.normal(size=(50, 3)), np.zeros(50, dtype=int)
+    if kind == "shifted":
+        evidence, labels = simulated(1.0, [0.0, 0.0, 0.0], n=300)
+        return evidence + np.array([0.0, 30.0, -20.0]), labels
+    if kind == "steep":  # small differences, so that the best slope is large
+        labels = rng.integers(0, 4, 400)
+        return 0.02 * np.eye(4)[labels] + 0.02 * rng.normal(size=(400, 4)) - 5.0, labels
+    return simulated(1.0, list(rng.normal(size=26)), n=2000)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    "kind",
+    ["separable", "constant", "misleading", "one class", "shifted", "steep", "26 classes"],
+)
+def test_another_optimiser_finds_the_same_optimum(kind: str, weighted: bool) -> None:
+    evidence, labels = evidence_of(kind)
+    n, n_classes = evidence.shape
+    weight = np.random.default_rng(1).uniform(0.0, 2.0, n) if weighted else np.ones(n)
+    loss = Loss(evidence, labels, weight)
+
+    def objective(parameters: Array) -> tuple[float, Array]:
+        point = loss.at(parameters)
+        return point.value, point.gradient
+
+    bounds = [(-7.0, 7.0)] + [(-50.0, 50.0)] * n_classes
+    options = {"ftol": 0.0, "gtol": 1e-9, "maxiter": 20_000, "maxfun": 50_000, "maxcor": 30}
+    other = minimize(objective, np.zeros(n_classes + 1), jac=True, method="L-BFGS-B",
+                     bounds=bounds, options=options)  # fmt: skip
+    found = parameters_of(calibrate(evidence, labels, weight))
+    assert loss.at(found).value <= other.fun + 1e-9 * abs(other.fun)
+    assert_allclose(found, other.x, atol=2e-5)
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])

@@ -17,6 +17,7 @@ from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 
 from metricboost.engines import get_engine, native_available
+from metricboost.engines.flats import BLOCK
 from metricboost.model.readouts import (
     READOUTS,
     Hull,
@@ -31,7 +32,7 @@ from metricboost.model.readouts import (
     in_span,
     readouts,
 )
-from metricboost.model.readouts.hull import BLOCK, CLASSES_WITH_FLATS
+from metricboost.model.readouts.hull import CLASSES_WITH_FLATS
 from metricboost.model.readouts.kernel import median_squared
 
 Array = npt.NDArray[Any]

@@ -16,6 +16,8 @@ from ._typing import Data, Float, Index
 
 #: Number of entries in a piece: 32 MiB as float64.
 PIECE = 2**22
+#: Whole rows are not copied first if at most one of FEW_COLUMNS columns is needed.
+FEW_COLUMNS = 8
 
 
 def is_sparse(X: Any) -> bool:
@@ -64,13 +66,25 @@ def column_panels(
 
 
 def row_blocks(
-    X: Data, rows: Index | None = None, piece: int | None = None
+    X: Data, rows: Index | None = None, piece: int | None = None, columns: Index | None = None
 ) -> Iterator[tuple[slice, Float]]:
     """Yield pieces of the table by rows, with the slice of the rows.
 
-    If ``rows`` is given, the slices refer to this array of row numbers.
+    If ``rows`` is given, the slices refer to this array of row numbers. If ``columns`` is given,
+    the pieces have only these columns.
     """
     n = X.shape[0] if rows is None else len(rows)
     X = X.tocsr() if is_sparse(X) else X
     for part in slices(n, X.shape[1], piece):
-        yield part, dense(X[part] if rows is None else X[rows[part]])
+        yield part, dense(_selected(X, part if rows is None else rows[part], columns))
+
+
+def _selected(X: Data, rows: slice | Index, columns: Index | None) -> Data:
+    """Some rows of a table, and only some columns if ``columns`` is given."""
+    if columns is None or len(columns) == X.shape[1]:
+        return X[rows]
+    if is_sparse(X):
+        return X[rows][:, columns]
+    if isinstance(rows, slice) or FEW_COLUMNS * len(columns) > X.shape[1]:
+        return np.take(X[rows], columns, axis=1)
+    return X[rows[:, None], columns]

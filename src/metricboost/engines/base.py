@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy.typing as npt
 
 from .._typing import Array, Float, Index, Rows
-from . import algebra, line_search
+from . import algebra, flats, line_search
 
 #: A term whose deviation is at most this share of its largest value does not vary.
 CONSTANT = 1e-10
@@ -424,6 +424,21 @@ class Engine(ABC):
             Zero if the gains do not have a positive weighted sum.
         """
         return line_search.step_weight(line_search.Line(self.arrays.xp, weight, gain))
+
+    def flat_distances(self, given: flats.Flats, ridges: Float) -> Float:
+        """The squared distances of queries to the flats through their nearest rows.
+
+        Parameters
+        ----------
+        given : Flats
+        ridges : ndarray of shape (n_ridges,)
+            The ridges, as multiples of the mean square of the centred rows.
+
+        Returns
+        -------
+        ndarray of shape (n_queries, n_ridges)
+        """
+        return flats.flat_distances(given, ridges)
 
     @abstractmethod
     def graph(self, same: Rows, other: Rows, place: Array | None = None) -> NeighborGraph:

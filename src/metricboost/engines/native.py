@@ -14,6 +14,7 @@ from .._threads import one_blas_thread
 from .._typing import Float, Index, Rows
 from . import _native  # type: ignore[attr-defined]
 from .base import NeighborGraph, NeighborLists, Sweeps, Table, Terms
+from .flats import Flats
 from .host import HostEngine, HostGraph, HostTable
 from .sweeps import KEPT_BYTES, MARGIN_ROWS, evenly_spaced
 
@@ -157,6 +158,15 @@ class NativeEngine(HostEngine):
 
     def step_weight(self, weight: Float, gain: Float) -> float:
         return float(_native.step_weight(_contiguous(weight), _contiguous(gain)))
+
+    def flat_distances(self, given: Flats, ridges: Float) -> Float:
+        rows = given.rows.astype(np.int32, copy=False)
+        out = np.empty((len(rows), len(ridges)))
+        _native.flat_distances(
+            _contiguous(given.queries), _contiguous(given.references), _contiguous(rows),
+            _contiguous(given.weight), _contiguous(ridges), given.floor, self.threads, out,
+        )  # fmt: skip
+        return out
 
     def nearest(self, queries: Float, references: Float, k: int) -> tuple[Rows, Float]:
         shape = len(queries), min(k, len(references))

@@ -8,9 +8,10 @@ evidence for the classes, and ``Calibration`` turns evidence into probabilities.
 from .averaging import Plain, assembled, averaged, ordered_by_weight
 from .calibration import Calibration, calibrate
 from .history import FoldFit, History
-from .metric import MetricTerm, SparseMetric, Term
+from .metric import MetricTerm, SparseMetric
 from .model import Blend, Model, Reading
 from .path import Factor, Path, Step, best_step
+from .products import Term
 from .rows import TrainingRows
 
 __all__ = [

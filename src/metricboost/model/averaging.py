@@ -10,8 +10,9 @@ import numpy as np
 
 from .._rounding import to_twelve_digits
 from .._typing import Float, Index
-from .metric import SparseMetric, Term
+from .metric import SparseMetric
 from .path import Factor
+from .products import Term
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,9 +108,8 @@ def assembled(
     moments = moments if share < 1 else np.empty((0, 2))
     diagonal = np.zeros(len(own))
     if share > 0:
-        known = set(own)
-        columns: list[Term] = [(int(c),) for c in plain.columns if (int(c),) not in known]
         alone = [term[0] if len(term) == 1 else -1 for term in own]
+        columns: list[Term] = list(zip(np.setdiff1d(plain.columns, alone).tolist()))
         diagonal = np.concatenate([np.isin(alone, plain.columns), np.ones(len(columns))])
         diagonal *= share / plain.variance if plain.variance else 1.0
         components = np.hstack([components, np.zeros((len(components), len(columns)))])
@@ -131,7 +131,7 @@ def ordered_by_weight(metric: SparseMetric) -> SparseMetric:
     ----------
     metric : SparseMetric
     """
-    weights = to_twelve_digits(np.array([term.weight for term in metric.terms]))
+    weights = to_twelve_digits(metric.weights)
     order = np.argsort(-weights, kind="stable")
     return metric.replaced(
         columns=[metric.columns[t] for t in order], components=metric.components[:, order],

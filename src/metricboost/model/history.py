@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 from .._typing import Float, Index
 from .averaging import Plain, assembled, averaged, ordered_by_weight
-from .metric import SparseMetric, Term
+from .metric import SparseMetric
 from .path import Path
+from .products import Term
 
 
 @dataclass(frozen=True, eq=False)

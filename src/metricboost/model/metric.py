@@ -11,7 +11,7 @@ plain distance on many columns needs no matrix of that size.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,15 +19,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._blocks import PIECE, is_sparse, row_blocks
+from .._blocks import is_sparse, row_blocks
 from .._typing import Data, Float, Index
 from ..inputs.imputation import Imputation, indicator_name
+from .products import Products, as_terms, misplaced
 
-#: A product of columns: their numbers in increasing order, with repetition.
-Term = tuple[int, ...]
-#: Rows are embedded in blocks of about TERM_NUMBERS numbers (rows times terms), but at least
-#: LEAST_ROWS rows.
-TERM_NUMBERS, LEAST_ROWS = 2**20, 12_500
+#: Rows are embedded in blocks of about BLOCK_NUMBERS numbers (rows times terms), which fit into the
+#: cache of a core, but of at least LEAST_ROWS rows.
+BLOCK_NUMBERS, LEAST_ROWS = 2**16, 64
 
 
 @dataclass(frozen=True)
@@ -126,12 +125,12 @@ class SparseMetric:
         self.scale = np.asarray(scale, dtype=np.float64)
         self.imputation = imputation
         self.n_features = len(self.center if imputation is None else imputation.fill)
-        self.columns = [tuple(int(j) for j in term) for term in columns]
+        self.columns = as_terms(columns)
         self.components = np.ascontiguousarray(components, dtype=np.float64)
         self.term_center = np.asarray(term_center, dtype=np.float64)
         self.term_scale = np.asarray(term_scale, dtype=np.float64)
         names = feature_names if feature_names is not None else _default_names(self.n_features)
-        self.feature_names = [str(name) for name in names]
+        self.feature_names = list(map(str, names))
         zeros = np.zeros(len(self.columns))
         self.diagonal = zeros if diagonal is None else np.asarray(diagonal, dtype=np.float64)
         self.gamma = None if gamma is None else _checked_gamma(gamma)
@@ -165,12 +164,12 @@ class SparseMetric:
 
     def _check_values(self) -> None:
         last = len(self.center) - 1
-        for term in self.columns:
-            if not term or min(term) < 0 or max(term) > last:
-                raise ValueError(
-                    f"columns has the term {term}, but a term must have at least one column, and "
-                    f"column numbers must be from 0 to {last}."
-                )
+        bad_terms = misplaced(self.columns, last)
+        if bad_terms:
+            raise ValueError(
+                f"columns has the term {bad_terms[0]}, but a term must have at least one column, "
+                f"and column numbers must be from 0 to {last}."
+            )
         bad = ~(np.isfinite(self.diagonal) & (self.diagonal >= 0))
         if bad.any():
             raise ValueError(
@@ -180,7 +179,8 @@ class SparseMetric:
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what was computed for embeddings, so that using a metric changes no pickle."""
-        return {name: value for name, value in vars(self).items() if name != "_factors"}
+        computed = "_products", "_parts"
+        return {name: value for name, value in vars(self).items() if name not in computed}
 
     def __repr__(self) -> str:
         used = int((self.importances() > 0).sum())
@@ -194,8 +194,9 @@ class SparseMetric:
         """The number of dimensions of the embedding."""
         return len(self.components) + int(np.count_nonzero(self.diagonal))
 
-    def _weights(self) -> Float:
-        """The diagonal of W."""
+    @property
+    def weights(self) -> Float:
+        """The weight of each term: the diagonal of W."""
         result: Float = (self.components**2).sum(axis=0) + self.diagonal
         return result
 
@@ -206,7 +207,7 @@ class SparseMetric:
         The order of the terms is the same in ``columns``, :meth:`matrix` and :meth:`term_features`.
         In the metric of a fitted estimator the heaviest term comes first.
         """
-        weights = self._weights()
+        weights = self.weights
         return [
             MetricTerm(
                 self.name(term),
@@ -262,48 +263,56 @@ class SparseMetric:
         """
         table = self._checked(X)
         features = np.empty((table.shape[0], len(self.columns)))
-        for part, block in row_blocks(table):
-            features[part] = self._block_features(block)
+        for part, block in self._standardised(table):
+            features[part] = block.T
         return features
 
-    def _block_features(self, block: Float) -> Float:
-        """The standardised terms of a block of rows."""
-        features = self._products(self._extended(block))
-        features -= self.term_center
-        features /= self.term_scale
-        return features
+    def _standardised(self, X: Data, rows: Index | None = None) -> Iterator[tuple[slice, Float]]:
+        """The standardised terms of blocks of rows, transposed, with the slices of the rows."""
+        products, center, scale = (
+            self._products,
+            self.term_center[:, None],
+            self.term_scale[:, None],
+        )
+        columns = products.columns
+        constants = self.center[columns, None], self.scale[columns, None], self.clip
+        size = max(BLOCK_NUMBERS // max(len(self.columns), 1), LEAST_ROWS)
+        for part, block in self._column_blocks(X, rows, size):
+            features = products.of(block, *constants)
+            features -= center
+            features /= scale
+            yield part, features
 
-    def _extended(self, block: Float) -> Float:
-        """A block of rows, imputed and extended by the indicators, if there is an imputation."""
-        return block if self.imputation is None else self.imputation.apply(block)
-
-    def _products(self, X: Float) -> Float:
-        """The products of scaled columns, multiplied factor by factor for all terms at once."""
-        degrees, first, factors = self._factors
-        products = self._standardised(X, factors[first])
-        for i in range(1, degrees.max(initial=1)):
-            longer = np.flatnonzero(degrees > i)
-            products[:, longer] *= self._standardised(X, factors[first[longer] + i])
-        return products
+    def _column_blocks(
+        self, X: Data, rows: Index | None, size: int
+    ) -> Iterator[tuple[slice, Float]]:
+        """Copies of blocks of ``size`` rows with the columns of the terms, transposed."""
+        columns = self._products.columns
+        if self.imputation is None:
+            for part, block in row_blocks(X, rows, size * X.shape[1], columns):
+                yield part, block.T.copy()  # the block may be a view of X
+        else:
+            for part, block in row_blocks(X, rows, size * X.shape[1]):
+                extended = self.imputation.apply(block)
+                yield part, np.take(extended, columns, axis=1).T.copy()
 
     @cached_property
-    def _factors(self) -> tuple[Index, Index, Index]:
-        """The columns of all terms in one array, with the degree and the first place of each term.
+    def _products(self) -> Products:
+        return Products(self.columns)
 
-        The order of the result is (degrees, first places, columns).
+    @cached_property
+    def _parts(self) -> tuple[Index | slice, Float, Index, Float]:
+        """The terms of the components, and the terms with a diagonal.
+
+        The result has the terms that any component uses, the components on these terms
+        (transposed), the terms with a nonzero diagonal, and the roots of their diagonal. A term
+        with a diagonal only, such as a column of the plain distance, needs no matrix product.
         """
-        degrees = np.array([len(term) for term in self.columns], dtype=np.intp)
-        factors = np.array([j for term in self.columns for j in term], dtype=np.intp)
-        return degrees, np.cumsum(degrees) - degrees, factors
-
-    def _standardised(self, X: Float, columns: Index) -> Float:
-        # Computed in place, because with thousands of columns most of the time is spent on copies.
-        standard: Float = np.take(X, columns, axis=1)
-        standard -= self.center[columns]
-        standard /= self.scale[columns]
-        if self.clip is not None:
-            np.clip(standard, -self.clip, self.clip, out=standard)
-        return standard
+        weighted = np.flatnonzero(self.diagonal)
+        used = self.components.any(axis=0) | (self.diagonal == 0)
+        factored = slice(None) if used.all() else np.flatnonzero(used)
+        components = np.ascontiguousarray(self.components.T[factored])
+        return factored, components, weighted, np.sqrt(self.diagonal[weighted])[:, None]
 
     def _checked(self, X: Any) -> Data:
         """X as a table of float32 or float64 with the number of columns of the metric."""
@@ -344,19 +353,14 @@ class SparseMetric:
         -------
         ndarray of shape (n_rows, rank)
         """
-        n = X.shape[0] if rows is None else len(rows)
-        weighted = np.flatnonzero(self.diagonal)
+        factored, components, weighted, root = self._parts
         n_factored = len(self.components)
+        n = X.shape[0] if rows is None else len(rows)
         result = np.empty((n, n_factored + len(weighted)))
-        # Each block needs a few copies of the columns of the terms, so the blocks are small.
-        most = max(LEAST_ROWS, TERM_NUMBERS // max(len(self.columns), 1))
-        for part, block in row_blocks(X, rows, min(PIECE, most * X.shape[1])):
-            features = self._block_features(block)
-            np.matmul(features, self.components.T, out=result[part, :n_factored])
+        for part, features in self._standardised(X, rows):
+            np.matmul(features[factored].T, components, out=result[part, :n_factored])
             if len(weighted):
-                alone = np.take(features, weighted, axis=1)
-                alone *= np.sqrt(self.diagonal[weighted])
-                result[part, n_factored:] = alone
+                np.multiply(features[weighted], root, out=result[part, n_factored:].T)
         return result
 
     def pair_distance(self, X: npt.ArrayLike, Y: npt.ArrayLike) -> Float:
@@ -438,7 +442,7 @@ class SparseMetric:
         result: Float = np.exp(-gamma * self._squared(X, Y))
         return result
 
-    def median_gamma(self, X: npt.ArrayLike, max_rows: int = 2000) -> float:
+    def median_gamma(self, X: npt.ArrayLike, max_rows: int = 500) -> float:
         """The value of gamma by the median rule: 1 / (median squared distance between rows of X).
 
         Pairs at distance zero are left out. If all distances are zero, the result is 1.0.
@@ -446,7 +450,7 @@ class SparseMetric:
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-        max_rows : int, default=2000
+        max_rows : int, default=500
             If X has more rows, this number of evenly spaced rows is used.
 
         Examples
@@ -470,10 +474,9 @@ class SparseMetric:
         columns. The share of an indicator is added to the column that the indicator describes. The
         shares sum to 1. Columns that the metric does not use have the share 0.
         """
-        extended = np.zeros(len(self.center))
-        for term, weight in zip(self.columns, self._weights()):
-            distinct = sorted(set(term))
-            extended[distinct] += weight / len(distinct)
+        term, column = self._products.distinct_columns()
+        portion = self.weights / np.bincount(term, minlength=len(self.columns))
+        extended: Float = np.bincount(column, portion[term], len(self.center))
         shares = extended[: self.n_features]
         shares[list(self._indicators)] += extended[self.n_features :]
         total = shares.sum()

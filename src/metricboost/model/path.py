@@ -123,6 +123,16 @@ class Path:
         m : int
             The number of steps.
         """
+        return self.separate(m).reduced()
+
+    def separate(self, m: int) -> Factor:
+        """As ``factor``, with the columns of the start metric and then one for each step.
+
+        Parameters
+        ----------
+        m : int
+            The number of steps.
+        """
         steps = self.steps[:m]
         supports = [self.start.index, *(s.support for s in steps)]
         index = np.unique(np.concatenate(supports)).astype(np.intp)
@@ -131,7 +141,7 @@ class Path:
         matrix[np.searchsorted(index, self.start.index), :n_start] = self.start.matrix
         for column, step in enumerate(steps, start=n_start):
             matrix[np.searchsorted(index, step.support), column] = np.sqrt(step.weight) * step.xi
-        return Factor(index, matrix).reduced()
+        return Factor(index, matrix)
 
     def comparable(self) -> list[int]:
         """The steps whose losses may be compared: the steps just after a refresh of the neighbours.

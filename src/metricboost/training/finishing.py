@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._blocks import dense, is_sparse
-from .._typing import Float
+from .._typing import Float, Index
 from ..model import (
     FoldFit,
     History,
@@ -23,9 +23,10 @@ from ..model import (
     TrainingRows,
 )
 from .choosing import Candidate
-from .fits import CrossFit, Variant, order, variances
+from .fits import CrossFit, Variant, order
 from .learn import Learned
 from .pool import Pool
+from .spreads import variances
 
 
 def finished(
@@ -97,15 +98,11 @@ def _history(crossfit: CrossFit, variant: Variant) -> History:
     place = {term: i for i, term in enumerate(terms)}
     fits = []
     for fit, metric in zip(crossfit.fits, crossfit.fit_metrics(variant)):
-        path = _renumbered(fit, place)
-        of_all = replace(fit, scaling=crossfit.scaling, terms=terms, moments=moments)
+        number = np.array([place.get(term, -1) for term in fit.terms], dtype=np.intp)
         columns = np.array(sorted({j for term in metric.columns for j in term}), dtype=np.intp)
-        fits.append(
-            FoldFit(
-                path, fit.best_iter, _spread(fit, fit.path, crossfit),
-                _spread(of_all, path, crossfit), columns, metric.over_columns(columns),
-            )
-        )  # fmt: skip
+        path, spreads = _renumbered(fit.path, number), _spreads(crossfit, fit, number, moments)
+        inside = metric.over_columns(columns)
+        fits.append(FoldFit(path, fit.best_iter, *spreads, columns, inside))
     if variant.share == 0:
         return History(tuple(fits), terms, moments, 0.0, Plain(np.empty(0, dtype=np.intp)))
     plain = Plain(crossfit.scaling.plain, crossfit.scaling.plain_variance(crossfit.X))
@@ -118,36 +115,35 @@ def _on_path(fit: Learned) -> list[Term]:
     return [fit.terms[t] for t in np.unique(np.concatenate(supports)).astype(np.intp)]
 
 
-def _renumbered(fit: Learned, place: dict[Term, int]) -> Path:
-    """The path of a fit, with the terms numbered as in ``place``."""
-    number = np.array([place.get(term, -1) for term in fit.terms], dtype=np.intp)
+def _renumbered(path: Path, number: Index) -> Path:
+    """The path with other numbers for its terms: ``number[t]`` instead of t."""
     steps = []
-    for step in fit.path.steps:
+    for step in path.steps:
         own = number[step.support]
         by_number = np.argsort(own)
         steps.append(replace(step, support=own[by_number], xi=step.xi[by_number]))
-    start = fit.path.start
-    own = number[start.index]
+    own = number[path.start.index]
     by_number = np.argsort(own)
-    start = replace(start, index=own[by_number], matrix=start.matrix[by_number])
-    return Path(start, steps, fit.path.n_attempts)
+    start = replace(path.start, index=own[by_number], matrix=path.start.matrix[by_number])
+    return Path(start, steps, path.n_attempts)
 
 
-def _spread(fit: Learned, path: Path, crossfit: CrossFit) -> Float:
-    """The total variance of the rows under the start metric, and under each step alone."""
-    n_start = path.start.matrix.shape[1]
-    if not n_start + len(path):
-        return np.zeros(1)
-    components = np.zeros((n_start + len(path), len(fit.terms)))
-    components[:n_start, path.start.index] = path.start.matrix.T
-    for row, step in zip(components[n_start:], path.steps):
-        row[step.support] = np.sqrt(step.weight) * step.xi
-    metric = SparseMetric(
-        fit.terms, components, fit.scaling.center, fit.scaling.scale,
-        fit.moments[:, 0], fit.moments[:, 1], clip=fit.scaling.clip,
-    )  # fmt: skip
-    along = variances(metric, crossfit.X)
-    return np.concatenate([[along[:n_start].sum()], along[n_start:]])
+def _spreads(
+    crossfit: CrossFit, fit: Learned, number: Index, moments: Float
+) -> tuple[Float, Float]:
+    """The total variance of the rows under the start metric, and under each step alone.
+
+    The columns and terms are standardised with the rows of the fit, and with all rows. Both are
+    returned.
+    """
+    factor, n_start = fit.path.separate(len(fit.path)), fit.path.start.matrix.shape[1]
+    if not factor.matrix.size:
+        return np.zeros(1), np.zeros(1)
+    of_all = replace(fit, scaling=crossfit.scaling, moments=moments[number])
+    own = crossfit.spreads.of(fit, crossfit.X).along(factor)
+    whole = variances(of_all.metric(factor), crossfit.X)
+    first, second = (np.append(v[:n_start].sum(), v[n_start:]) for v in (own, whole))
+    return first, second
 
 
 def _stability(crossfit: CrossFit, metric: SparseMetric) -> Float:

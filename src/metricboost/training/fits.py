@@ -19,12 +19,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from .._blocks import is_sparse
 from .._typing import Data, Float, Index
 from ..boosting.scaling import Scaling
 from ..boosting.terms import Candidates
@@ -42,9 +40,8 @@ from ..model import (
 )
 from .learn import Learned
 from .pruning import heaviest, keep_only
+from .spreads import Spread, Spreads
 
-#: The number of rows that are embedded at a time to compute variances.
-EMBEDDED_ROWS = 2**17
 #: Columns that only one of the pruned fits uses are dropped from the average if the other columns
 #: have at least this share of the weight of the fits. With a smaller share, the final metric would
 #: differ too much from the metrics that were scored out of fold (``experiments.honesty`` measures
@@ -104,6 +101,8 @@ class CrossFit:
     sampled : bool
         Whether the fits learned from samples. All fits then have the moments of their terms over
         all rows.
+    spreads : Spreads
+        The total variances of the rows under metrics of the fits.
     """
 
     X: Data
@@ -115,6 +114,7 @@ class CrossFit:
     scaling: Scaling
     one_fit: bool = False
     sampled: bool = False
+    spreads: Spreads = field(default_factory=Spreads)
 
     @property
     def fits(self) -> list[Learned]:
@@ -128,10 +128,9 @@ class CrossFit:
 
     def fit_metrics(self, variant: Variant) -> list[SparseMetric]:
         """The metric of each fit."""
-        variances = self._plain_variances if variant.share > 0 else [None] * len(self.fits)
         return [
-            _assembled(fit, factor, self.X, variant.share, variance)
-            for fit, factor, variance in zip(self.fits, self.pruned(variant), variances)
+            self._assembled(fit, factor, variant.share, self.spreads.of(fit, self.X))
+            for fit, factor in zip(self.fits, self.pruned(variant))
         ]
 
     def pruned(self, variant: Variant) -> list[Factor]:
@@ -146,11 +145,6 @@ class CrossFit:
             sizes.append(max(1, len(self.recurring(variant))))
         size = min(sizes) if sizes else None
         return [_heaviest(_cut(fit, variant), fit.terms, size) for fit in self.fits]
-
-    @cached_property
-    def _plain_variances(self) -> list[float | None]:
-        """The total variance of the scaled columns, for the scaling of each fit."""
-        return [fit.scaling.plain_variance(self.X) for fit in self.fits]
 
     def recurring(self, variant: Variant) -> set[int]:
         """The columns that at least ``variant.recurrences`` fits use."""
@@ -171,12 +165,13 @@ class CrossFit:
         terms = sorted({fit.terms[t] for fit, factor in parts for t in factor.index}, key=order)
         moments = self.moments(terms)
         unit = [
-            (_over(terms, fit, factor), total_variance(fit.metric(factor), self.X))
+            (_over(terms, fit, factor), self.spreads.of(fit, self.X).total(factor))
             for fit, factor in parts
         ]
         whole = _heaviest(Factor(*averaged(unit)), terms, most)
         learned = replace(self.fits[0], terms=terms, moments=moments, scaling=self.scaling)
-        metric = ordered_by_weight(_assembled(learned, whole, self.X, variant.share))
+        spread = Spread(learned, self.X)
+        metric = ordered_by_weight(self._assembled(learned, whole, variant.share, spread))
         return metric.replaced(
             feature_names=names, imputation=imputation, gamma=metric.median_gamma(self.X),
             stability=self._stability(metric.columns, variant),
@@ -216,6 +211,16 @@ class CrossFit:
         for i, term in enumerate(terms):
             moments[i] = given.get(term, moments[i])
         return moments
+
+    @staticmethod
+    def _assembled(fit: Learned, factor: Factor, share: float, spread: Spread) -> SparseMetric:
+        """``(1 - share) W + share I``; the plain distance alone if the factor has no terms."""
+        share = share if len(factor.index) else 1.0
+        return assembled(
+            [fit.terms[t] for t in factor.index], factor.matrix, fit.moments[factor.index],
+            spread.total(factor) if share < 1 else 1.0, share,
+            Plain(fit.scaling.plain, spread.plain() if share > 0 else None), fit.scaling,
+        )  # fmt: skip
 
     def _stability(self, terms: Sequence[Term], variant: Variant) -> Float:
         """The share of the fits that use each term."""
@@ -266,40 +271,6 @@ def _over(terms: Sequence[Term], fit: Learned, factor: Factor) -> Factor:
     own = np.array([place[fit.terms[t]] for t in factor.index], dtype=np.intp)
     by_number = np.argsort(own)
     return Factor(own[by_number], factor.matrix[by_number])
-
-
-def total_variance(metric: SparseMetric, X: Data) -> float:
-    """The total variance of the embedded rows."""
-    return float(variances(metric, X).sum())
-
-
-def variances(metric: SparseMetric, X: Data) -> Float:
-    """The variance of each column of the embedding. The rows are embedded in blocks."""
-    X = X.tocsr() if is_sparse(X) else X
-    counts, means, squares = [], [], []
-    for start in range(0, X.shape[0], EMBEDDED_ROWS):
-        z = metric.embedded(X[start : start + EMBEDDED_ROWS])
-        counts.append(len(z))
-        means.append(z.mean(axis=0))
-        squares.append(len(z) * z.var(axis=0))
-    shift = np.average(means, axis=0, weights=counts)
-    between = np.array(counts) @ (np.array(means) - shift) ** 2
-    result: Float = (np.sum(squares, axis=0) + between) / int(X.shape[0])
-    return result
-
-
-def _assembled(
-    fit: Learned, factor: Factor, X: Data, share: float, plain_variance: float | None = None
-) -> SparseMetric:
-    """``(1 - share) W + share I``; the plain distance alone if the factor has no terms."""
-    share = share if len(factor.index) else 1.0
-    variance = total_variance(fit.metric(factor), X) if share < 1 else 1.0
-    if share > 0 and plain_variance is None:
-        plain_variance = fit.scaling.plain_variance(X)
-    return assembled(
-        [fit.terms[t] for t in factor.index], factor.matrix, fit.moments[factor.index],
-        variance, share, Plain(fit.scaling.plain, plain_variance), fit.scaling,
-    )  # fmt: skip
 
 
 def order(term: Term) -> tuple[int, Term]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from ..._blocks import slices
 from ..._typing import Float, Index, Rows
-from ...engines import Engine
+from ...engines import Engine, Flats
 
 #: Squared distances smaller than this share of the total variance of the embedding are set to this
 #: value: rows may be equal, and evidence is the logarithm of a distance.
@@ -67,15 +67,10 @@ class Near:
     weight: Float
     floor: float
 
-    def only(self, queries: Index) -> Near:
-        """The same object for some of the queries."""
-        return replace(
-            self,
-            queries=self.queries[queries],
-            rows=self.rows[queries],
-            distances=self.distances[queries],
-            weight=self.weight[queries],
-        )
+    def flats(self, queries: Index, k: int) -> Flats:
+        """The flats of some of the queries, through the k nearest rows."""
+        rows, weight = self.rows[queries, :k], self.weight[queries, :k]
+        return Flats(self.queries[queries], self.references, rows, weight, self.floor)
 
     def means(self, k: int) -> Float:
         """The weighted mean squared distance to the k nearest rows."""
@@ -102,6 +97,7 @@ class Queries:
     ) -> None:
         self.training = training
         self.rows = rows
+        self.readouts = readouts
         self._engine = engine
         self._k_of_class = max((readout.k_of_class for readout in readouts), default=0)
         self._k_of_all = max((readout.k_of_all for readout in readouts), default=0)
@@ -130,6 +126,10 @@ class Queries:
         return self.once(
             ("margins", k), lambda: np.stack([near.means(k) for near in self.of_class], axis=1)
         )
+
+    def flat_distances(self, c: int, queries: Index, k: int, ridges: Float) -> Float:
+        """The squared distances of some queries to the flats of a class, one column per ridge."""
+        return self._engine.flat_distances(self.of_class[c].flats(queries, k), ridges)
 
     def once(self, key: Hashable, compute: Callable[[], T]) -> T:
         """A result that several readouts need, computed once. A single readout keeps no results."""
