@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from metricboost import SDist, SDistClassifierCV
 from metricboost._tasks import end_if_cancelled, run_tasks
-from metricboost._threads import allowed_threads
+from metricboost._threads import allowed_threads, one_blas_thread
 from metricboost.errors import FitInterrupted
 from metricboost.training import folds
 
@@ -144,6 +144,51 @@ def test_ctrl_c_ends_all_tasks() -> None:
     with pytest.raises(KeyboardInterrupt):
         run_tasks(2, [press, until_cancelled, *[lambda: begun.append(1)] * 3])
     assert not begun
+
+
+# --- the threads of BLAS
+
+
+@pytest.mark.parametrize("last", ["first", "second"])
+def test_any_thread_limits_and_restores_blas(last: str) -> None:
+    """The limit holds for fits of any thread, and any of them may be the last one to end."""
+    found, inside, go = {}, threading.Barrier(3), [threading.Event() for _ in range(2)]
+
+    def limited(number: int) -> None:
+        with one_blas_thread():
+            inside.wait(60)
+            go[number].wait(60)
+            found[number] = blas_threads()
+
+    with threadpool_limits(3, user_api="blas"):
+        others = [threading.Thread(target=limited, args=(i,)) for i in range(2)]
+        for thread in others:
+            thread.start()
+        inside.wait(60)
+        assert (blas_threads(), allowed_threads()) == (1, 3)
+        for i in (1, 0) if last == "first" else (0, 1):
+            go[i].set()
+            others[i].join()
+        assert blas_threads() == allowed_threads() == 3
+    assert found == {0: 1, 1: 1}
+
+
+def test_limits_of_other_threads_hold_after_a_fit() -> None:
+    """A thread in which a fit has ended does not keep other threads from setting limits."""
+    ended = threading.Event()
+
+    def limited() -> None:
+        with one_blas_thread():
+            pass
+        ended.wait(60)
+
+    other = threading.Thread(target=limited)
+    other.start()
+    for limit in (3, 2):
+        with threadpool_limits(limit, user_api="blas"):
+            assert blas_threads() == limit
+    ended.set()
+    other.join()
 
 
 # --- models
@@ -337,6 +382,7 @@ def test_fits_in_threads_of_joblib(
         assert blas_threads() == 3
     assert all(model == expected for model, _ in found)
     assert counted.threads == {ident for _, ident in found}
+    assert counted.of_blas == {1}
 
 
 IN_CHILDREN = """
