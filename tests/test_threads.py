@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,7 @@ from rooms import ENGINES
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from metricboost import SDist, SDistClassifierCV
+from metricboost._ignoring import ignoring
 from metricboost._tasks import end_if_cancelled, run_tasks
 from metricboost._threads import allowed_threads, one_blas_thread
 from metricboost.errors import FitInterrupted
@@ -269,6 +271,43 @@ def test_number_of_threads(
     assert len(counted.threads) == expected
     assert (counted.threads == {threading.get_ident()}) == (expected == 1)
     assert counted.of_blas == {1}
+
+
+# --- warnings
+
+
+def test_ignored_warnings_of_several_threads() -> None:
+    """A warning is ignored until its thread has left, and the filters are then as before."""
+    inside, left = threading.Barrier(2), threading.Event()
+
+    def first() -> None:
+        with ignoring(FutureWarning):
+            inside.wait(60)
+        left.set()
+
+    def second() -> None:
+        inside.wait(60)
+        with ignoring(DeprecationWarning):
+            warnings.warn("ignored", DeprecationWarning, stacklevel=1)
+            left.wait(60)
+            warnings.warn("ignored", DeprecationWarning, stacklevel=1)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        before = list(warnings.filters)
+        run_tasks(2, [first, second])
+        assert list(warnings.filters) == before
+        with pytest.raises(DeprecationWarning):
+            warnings.warn("heard", DeprecationWarning, stacklevel=1)
+
+
+def test_mixtures_of_several_threads_leave_no_filter(table: Any) -> None:
+    """A search fits mixtures, whose warnings are ignored, in several threads."""
+    before = list(warnings.filters)
+    model = search(n_jobs=2, scoring="roc_auc")
+    model.estimator.set_params(classifier="mixture")
+    model.fit(*table)
+    assert list(warnings.filters) == before
 
 
 # --- fits that fail or are interrupted
