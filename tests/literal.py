@@ -22,8 +22,10 @@ Term = tuple[int, ...]
 Array = npt.NDArray[Any]
 
 MAX_GAIN = 10.0
-PATIENCE = 30
+PATIENCE = 10
 N_STARTS = 5
+SMALL = 64
+PER_START = 1.5
 POWER_ITERATIONS = 50
 POWER_TOLERANCE = 1e-4
 RECURRENCES = 2
@@ -243,23 +245,17 @@ def truncated_power_method(A: Array, kappa: int) -> tuple[list[int], Array]:
     return [support[c] for c in real], xi[real]
 
 
-class MatrixForm:
-    """An explicit matrix with the interface that the power method of the package uses."""
+def shortlist(A: Array, kappa: int) -> list[int]:
+    """The places of a large panel among which a step chooses: the starts, and places near them.
 
-    rough = False
-
-    def __init__(self, A: Array) -> None:
-        self.A = A
-        self.size = len(A)
-
-    def diagonal(self) -> Array:
-        return np.diag(self.A).copy()
-
-    def apply(self, index: Array, coef: Array) -> Array:
-        return np.array([c @ self.A[i] for i, c in zip(index, coef)])
-
-    def block(self, index: Array) -> Array:
-        return self.A[np.ix_(index, index)]
+    Near a start are the 1.5 kappa places with the largest entries in its row of A.
+    """
+    starts = np.argsort(-np.diag(A), kind="stable")[:N_STARTS].tolist()
+    if kappa == 1:
+        return sorted(starts)
+    size = round(PER_START * kappa)
+    near = [np.argsort(-np.abs(A[start]), kind="stable")[:size].tolist() for start in starts]
+    return sorted({*starts, *(place for places in near for place in places)})
 
 
 # --- the step weight
@@ -399,6 +395,7 @@ class Attempt:
     """One attempted step, with all intermediate results."""
 
     panel: list[int]
+    chosen: list[int]  # the panel, or the shortlist of a large panel
     u: Array  # all rows: exp(-m_i) times the sample weight
     A: Array  # on the panel, over the bag
     support: list[int]  # candidate numbers
@@ -577,7 +574,10 @@ def attempt_step(
     A = np.zeros((len(panel), len(panel)))
     for i in np.flatnonzero(in_bag):
         A += u[i] * D[i][np.ix_(panel, panel)]  # b
-    support, xi = truncated_power_method(A, nonzeros(options.n_nonzero, len(panel)))  # c
+    kappa = nonzeros(options.n_nonzero, len(panel))
+    places = list(range(len(panel))) if len(panel) <= SMALL else shortlist(A, kappa)
+    found, xi = truncated_power_method(A[np.ix_(places, places)], kappa)  # c
+    support = [places[c] for c in found]
     t = math.inf
     if options.oob_gate is not None and not in_bag.all():
         left_out = np.where(in_bag, 0.0, u)
@@ -586,7 +586,8 @@ def attempt_step(
     gain = np.array([xi @ D_i[np.ix_(numbers, numbers)] @ xi for D_i in D])
     w = options.learning_rate * step_weight(u[in_bag], gain[in_bag])  # e
     accepted = w > 0 and (options.oob_gate is None or t > options.oob_gate)
-    return Attempt(panel, u, A, numbers, xi, t, gain, w, accepted)
+    chosen = [panel[c] for c in places]
+    return Attempt(panel, chosen, u, A, numbers, xi, t, gain, w, accepted)
 
 
 def nonzeros(n_nonzero: int | float, panel: int) -> int:

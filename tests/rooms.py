@@ -10,7 +10,7 @@ import numpy.typing as npt
 from metricboost.boosting.neighborhoods import Neighborhoods
 from metricboost.boosting.state import State, Weights
 from metricboost.boosting.terms import Candidates
-from metricboost.engines import get_engine, native_available
+from metricboost.engines import Engine, get_engine, native_available
 
 Array = npt.NDArray[Any]
 ENGINE = get_engine("numpy")
@@ -18,8 +18,10 @@ ENGINES = ["numpy", *(["native"] if native_available() else [])]
 MULTICLASS: tuple[Literal["common", "coded"], ...] = ("common", "coded")
 
 
-def candidates_of(X: Array, max_degree: int, most: int | None = None) -> Candidates:
-    return Candidates(ENGINE.table(X.T), max_degree, most)
+def candidates_of(
+    X: Array, max_degree: int, most: int | None = None, engine: Engine = ENGINE
+) -> Candidates:
+    return Candidates(engine.table(X.T), max_degree, most)
 
 
 def columns_of(candidates: Candidates, index: Array) -> Array:
@@ -28,7 +30,7 @@ def columns_of(candidates: Candidates, index: Array) -> Array:
 
 def pulled_back(candidates: Candidates, y: Array) -> Array:
     """The product ``y' Phi`` for all candidates."""
-    return candidates.table.pulled_back(candidates.terms(np.arange(len(candidates))), y)
+    return candidates.table.pulled_back(candidates.every(), y)
 
 
 def state_of(candidates: Candidates, labels: Array, near: Neighborhoods) -> State:

@@ -24,7 +24,6 @@ from scipy.optimize import minimize_scalar
 
 from metricboost.boosting.draws import Draws, nonzeros, panel_size
 from metricboost.boosting.gate import t_statistic, trimmed
-from metricboost.boosting.line_search import MAX_GAIN, Line, step_weight
 from metricboost.boosting.loop import BoostingOptions
 from metricboost.boosting.neighborhoods import (
     class_neighborhoods,
@@ -35,7 +34,8 @@ from metricboost.boosting.selected import Selected
 from metricboost.boosting.sparse_eigen import sparse_eigenvector
 from metricboost.boosting.state import State, Weights
 from metricboost.boosting.terms import Candidates
-from metricboost.engines import NeighborLists, get_engine
+from metricboost.engines import Engine, NeighborLists, get_engine
+from metricboost.engines.line_search import MAX_GAIN
 from metricboost.training.learn import learn
 from metricboost.training.options import LearningOptions
 
@@ -187,6 +187,11 @@ def test_nearest_is_exact_within_tight_clusters(engine: str, n: int) -> None:
 # --- sparse eigenvectors
 
 
+@pytest.fixture(params=ENGINES)
+def engine(request: pytest.FixtureRequest) -> Engine:
+    return get_engine(request.param)
+
+
 def random_form(seed: int, q: int = 9, rank: int | None = None) -> Array:
     """A random symmetric matrix: indefinite, or positive semi-definite of a given rank."""
     B = np.random.default_rng(seed).normal(size=(q, rank or q))
@@ -198,8 +203,8 @@ def best_by_exhaustion(A: Array, kappa: int) -> float:
     return float(max(np.linalg.eigvalsh(A[np.ix_(s, s)])[-1] for s in supports))
 
 
-def objective(A: Array, kappa: int) -> float:
-    support, xi = sparse_eigenvector(literal.MatrixForm(A), kappa)
+def objective(engine: Engine, A: Array, kappa: int) -> float:
+    support, xi = sparse_eigenvector(engine, A, kappa)
     assert np.linalg.norm(xi) == pytest.approx(1)
     assert sorted(set(support.tolist())) == support.tolist()
     assert len(support) == len(xi) <= kappa
@@ -207,60 +212,62 @@ def objective(A: Array, kappa: int) -> float:
 
 
 @pytest.mark.parametrize(("rank", "share"), [(None, 0.65), (2, 0.9)])
-def test_power_method_often_finds_the_best_support(rank: int | None, share: float) -> None:
+def test_power_method_often_finds_the_best_support(
+    engine: Engine, rank: int | None, share: float
+) -> None:
     """For most matrices the best of 84 supports, and never worse than the best single entry."""
     found = []
     for seed in range(60):
         A = random_form(seed, rank=rank)
-        value, best = objective(A, 3), best_by_exhaustion(A, 3)
+        value, best = objective(engine, A, 3), best_by_exhaustion(A, 3)
         assert A.diagonal().max() - 1e-12 <= value <= best + 1e-9
         found.append(value > best - 1e-9)
     assert np.mean(found) >= share
 
 
 @pytest.mark.parametrize("kappa", [2, 4, 9])
-def test_power_method_is_the_literal_one(kappa: int) -> None:
+def test_power_method_is_the_literal_one(engine: Engine, kappa: int) -> None:
     """The same support and values as the literal method on the explicit matrix."""
     for seed in range(40):
         A = random_form(seed)
-        support, xi = sparse_eigenvector(literal.MatrixForm(A), kappa)
+        support, xi = sparse_eigenvector(engine, A, kappa)
         expected, values = literal.truncated_power_method(A, kappa)
         assert support.tolist() == expected
         assert np.allclose(xi * np.sign(xi @ values), values, atol=1e-10)
 
 
-def test_one_nonzero_is_the_largest_diagonal_entry() -> None:
+def test_one_nonzero_is_the_largest_diagonal_entry(engine: Engine) -> None:
     A = random_form(3)
-    support, xi = sparse_eigenvector(literal.MatrixForm(A), 1)
+    support, xi = sparse_eigenvector(engine, A, 1)
     assert support.tolist() == [int(np.argmax(A.diagonal()))]
     assert xi.tolist() == [1.0]
 
 
-def test_all_nonzeros_are_the_leading_eigenvector() -> None:
+def test_all_nonzeros_are_the_leading_eigenvector(engine: Engine) -> None:
     A = random_form(4)
-    assert objective(A, 9) == pytest.approx(np.linalg.eigvalsh(A)[-1])
-    assert objective(A, 50) == pytest.approx(np.linalg.eigvalsh(A)[-1])
+    assert objective(engine, A, 9) == pytest.approx(np.linalg.eigvalsh(A)[-1])
+    assert objective(engine, A, 50) == pytest.approx(np.linalg.eigvalsh(A)[-1])
 
 
 @pytest.mark.parametrize("kappa", [1, 2, 5])
-def test_negative_definite_matrix(kappa: int) -> None:
+def test_negative_definite_matrix(engine: Engine, kappa: int) -> None:
     """The value is negative, but not lower than the best diagonal entry."""
     for seed in range(20):
         A = -random_form(seed, rank=9) - np.eye(9)
-        assert A.diagonal().max() - 1e-12 <= objective(A, kappa) < 0
+        assert A.diagonal().max() - 1e-12 <= objective(engine, A, kappa) < 0
 
 
-def test_zero_matrix() -> None:
+def test_zero_matrix(engine: Engine) -> None:
     """A zero matrix gives a finite vector without a division by zero."""
-    assert objective(np.zeros((6, 6)), 3) == 0.0
+    assert objective(engine, np.zeros((6, 6)), 3) == 0.0
 
 
-def test_planted_vector_among_many() -> None:
+def test_planted_vector_among_many(engine: Engine) -> None:
     """A planted vector with three of 300 entries is found in noise."""
     v = np.zeros(300)
     v[[17, 120, 250]] = 0.8, -0.5, 0.33
     A = 40 * np.outer(v, v) + 0.1 * random_form(1, 300)
-    support, xi = sparse_eigenvector(literal.MatrixForm(A), 3)
+    support, xi = sparse_eigenvector(engine, A, 3)
     assert support.tolist() == [17, 120, 250]
     assert abs(xi @ v[support]) > 0.99
 
@@ -269,32 +276,32 @@ def test_planted_vector_among_many() -> None:
 
 
 @pytest.mark.parametrize("gain", [[-1.0, 0.5], [1.0, -1.0], [0.0, 0.0], [-2.0, -3.0]])
-def test_no_step_where_the_loss_does_not_fall(gain: list[float]) -> None:
-    assert step_weight(Line(np, np.ones(2), np.array(gain))) == 0.0
+def test_no_step_where_the_loss_does_not_fall(engine: Engine, gain: list[float]) -> None:
+    assert engine.step_weight(np.ones(2), np.array(gain)) == 0.0
 
 
-def test_separable_rows_take_the_bound() -> None:
+def test_separable_rows_take_the_bound(engine: Engine) -> None:
     """If all gains are positive, the loss has no minimum, and the weight is the bound."""
     rng = np.random.default_rng(0)
     u, gain = rng.exponential(size=20), rng.exponential(size=20) + 0.01
-    w = step_weight(Line(np, u, gain))
+    w = engine.step_weight(u, gain)
     assert (u @ gain) * w / u.sum() == pytest.approx(MAX_GAIN)
     assert MAX_GAIN == literal.MAX_GAIN
 
 
-def test_nearly_separable_rows_take_the_bound() -> None:
+def test_nearly_separable_rows_take_the_bound(engine: Engine) -> None:
     """One gain is negative, but so small that the minimum is beyond the bound."""
     u, gain = np.ones(20), np.array([1.0] * 19 + [-1e-9])
-    assert step_weight(Line(np, u, gain)) == pytest.approx(MAX_GAIN * 20 / gain.sum())
+    assert engine.step_weight(u, gain) == pytest.approx(MAX_GAIN * 20 / gain.sum())
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_step_weight_minimises_the_loss(seed: int) -> None:
+def test_step_weight_minimises_the_loss(engine: Engine, seed: int) -> None:
     """The weight agrees with SciPy, and to eight digits with the literal bisection."""
     rng = np.random.default_rng(seed)
     u, gain = rng.exponential(size=40), rng.normal(size=40)
     gain += 0.4 - u @ gain / u.sum()
-    w = step_weight(Line(np, u, gain))
+    w = engine.step_weight(u, gain)
     best = minimize_scalar(
         lambda w: (u * np.exp(-w * gain)).sum(), bounds=(0, MAX_GAIN / 0.4), method="bounded",
         options={"xatol": 1e-10},
@@ -304,49 +311,49 @@ def test_step_weight_minimises_the_loss(seed: int) -> None:
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1e3, 1e6])
-def test_step_weight_scales_with_the_gains(scale: float) -> None:
+def test_step_weight_scales_with_the_gains(engine: Engine, scale: float) -> None:
     """The weight is inversely proportional to the gains, without overflow."""
     rng = np.random.default_rng(3)
     u, gain = rng.exponential(size=40), rng.normal(0.4, 1.0, 40)
-    w = step_weight(Line(np, u, gain))
-    assert step_weight(Line(np, u, scale * gain)) * scale == pytest.approx(w, rel=1e-8)
-    assert step_weight(Line(np, scale * u, gain)) == pytest.approx(w, rel=1e-8)
+    w = engine.step_weight(u, gain)
+    assert engine.step_weight(u, scale * gain) * scale == pytest.approx(w, rel=1e-8)
+    assert engine.step_weight(scale * u, gain) == pytest.approx(w, rel=1e-8)
 
 
 @pytest.mark.parametrize("slope", [1e-3, 1e-4])
-def test_small_slopes_have_exact_weights(slope: float) -> None:
+def test_small_slopes_have_exact_weights(engine: Engine, slope: float) -> None:
     """If the gains nearly cancel, the weight is small and the bound is very large."""
     for seed in range(20):
         gain = np.random.default_rng(seed).normal(size=50)
         gain += slope - gain.mean()
         expected = literal.step_weight(np.ones(50), gain)
-        assert step_weight(Line(np, np.ones(50), gain)) == pytest.approx(expected, rel=1e-8)
+        assert engine.step_weight(np.ones(50), gain) == pytest.approx(expected, rel=1e-8)
 
 
-def test_rows_that_balance_to_rounding_still_end_the_search() -> None:
+def test_rows_that_balance_to_rounding_still_end_the_search(engine: Engine) -> None:
     """If the slope is a rounding error, the bound is huge, and the search still ends."""
     rng = np.random.default_rng(0)
     for slope in 10.0 ** -np.arange(12, 17):
         for _ in range(200):
             gain = rng.normal(size=60)
             gain += slope - gain.mean()
-            assert 0 <= step_weight(Line(np, np.ones(60), gain)) < 1e-6
+            assert 0 <= engine.step_weight(np.ones(60), gain) < 1e-6
 
 
 @pytest.mark.parametrize("loser", [300.0, 3000.0])
-def test_one_row_that_loses_much_bounds_the_weight(loser: float) -> None:
+def test_one_row_that_loses_much_bounds_the_weight(engine: Engine, loser: float) -> None:
     """One row with a small weight and a large negative gain limits the weight."""
     for weight in (1e-2, 1e-4, 1e-8, 1e-12):
         u, gain = np.append(np.ones(50), weight), np.append(np.ones(50), -loser)
         if u @ gain > 0:
             expected = literal.step_weight(u, gain)
-            assert step_weight(Line(np, u, gain)) == pytest.approx(expected, rel=1e-8)
+            assert engine.step_weight(u, gain) == pytest.approx(expected, rel=1e-8)
 
 
-def test_large_gains_that_nearly_balance_do_not_overflow() -> None:
+def test_large_gains_that_nearly_balance_do_not_overflow(engine: Engine) -> None:
     gain = np.array([1e6] * 10 + [-0.999e6] * 10)
     expected = literal.step_weight(np.ones(20), gain)
-    assert step_weight(Line(np, np.ones(20), gain)) == pytest.approx(expected, rel=1e-8)
+    assert engine.step_weight(np.ones(20), gain) == pytest.approx(expected, rel=1e-8)
 
 
 # --- draws
@@ -491,16 +498,15 @@ class Gated:
         return cls(A, candidates, state, u, X)
 
     def trimmed(self, support: Array, xi: Array) -> tuple[float, Array, Array]:
-        form, terms = literal.MatrixForm(self.A), self.candidates.terms(support)
-        left_out = self.state.left_out(self.u)
-        return trimmed(form, support, xi, self.candidates.table, terms, left_out)
+        A, terms = self.A[np.ix_(support, support)], self.candidates.terms(support)
+        return trimmed(A, xi, terms, self.state, self.u)
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_trimming_takes_the_best_truncation(seed: int) -> None:
     """Entries, values and statistic agree with the literal loop. The statistic never decreases."""
     step = Gated.of(seed)
-    support, xi = sparse_eigenvector(literal.MatrixForm(step.A), 5)
+    support, xi = sparse_eigenvector(ENGINE, step.A, 5)
     t, kept, values = step.trimmed(support, xi)
     near = step.state.near
     assert near is not None
@@ -518,7 +524,7 @@ def test_trimming_drops_noise_beside_one_strong_column() -> None:
     sizes = []
     for seed in range(10):
         step = Gated.of(seed)
-        support, xi = sparse_eigenvector(literal.MatrixForm(step.A), 5)
+        support, xi = sparse_eigenvector(ENGINE, step.A, 5)
         _, kept, _ = step.trimmed(support, xi)
         assert 2 in support[kept]
         sizes.append(len(kept))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass
 
 import literal
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from literal_screening import screened_pairs
 from rooms import (
     ENGINE,
+    ENGINES,
     Array,
     candidates_of,
     columns_of,
@@ -22,8 +24,8 @@ from scipy import stats
 
 from metricboost import SparseMetric, _rounding
 from metricboost._rounding import largest
-from metricboost.boosting import diagonal, screening
-from metricboost.boosting.forms import step_form
+from metricboost.boosting import screening
+from metricboost.boosting.forms import step_matrix
 from metricboost.boosting.levels import Levels
 from metricboost.boosting.loop import BoostingOptions
 from metricboost.boosting.neighborhoods import (
@@ -35,9 +37,12 @@ from metricboost.boosting.sparse_eigen import sparse_eigenvector
 from metricboost.boosting.start import start_factor, start_scaling
 from metricboost.boosting.state import State
 from metricboost.boosting.terms import Candidates
-from metricboost.engines import get_engine, host
+from metricboost.engines import Engine, get_engine, native_available, sweeps
 from metricboost.training.learn import learn
 from metricboost.training.options import LearningOptions
+
+#: The module with the number of rows on which an engine computes column margins.
+MARGINS_OF = {"numpy": "sweeps", "native": "native"}
 
 # --- terms
 
@@ -155,92 +160,91 @@ def test_products_are_standardised_and_constant_ones_are_zero() -> None:
     assert np.allclose(columns[:, 3:].std(axis=0), 1)
 
 
-@pytest.fixture(params=["none", "some", "all", "float32"])
-def kept_margins(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> float:
-    """The number of stored column margins, and their precision."""
-    monkeypatch.setattr(
-        diagonal, "KEPT_BYTES", {"none": 0, "some": 20 * 8 * 300}.get(request.param, 2**27)
-    )
-    if request.param != "float32":
-        return 1e-10
-    monkeypatch.setattr(diagonal, "DOUBLE_MARGINS", 0)
-    return 1e-4
+@dataclass(frozen=True)
+class Kept:
+    """An engine that keeps values of some candidates, and the precision of its passes."""
+
+    engine: Engine
+    precision: float
 
 
-def many_candidates() -> Candidates:
-    """Fifty columns and all their pairs: more products than a table stores."""
-    candidates = candidates_of(np.random.default_rng(3).normal(size=(20, 50)), 2)
-    candidates.add(itertools.combinations_with_replacement(range(50), 2))
-    assert len(candidates) > 1024 + 50
-    return candidates
+@pytest.fixture(params=["none", "some", "all", "float32", "native, none", "native, some", "native"])
+def kept(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Kept:
+    """The number of candidates whose values are kept, and their precision."""
+    native = request.param.startswith("native")
+    if native and not native_available():
+        pytest.skip("the C++ kernels were not built")
+    module = "metricboost.engines.native" if native else "metricboost.engines.sweeps"
+    if "none" in request.param or "some" in request.param:
+        monkeypatch.setattr(f"{module}.KEPT_BYTES", 20 * 8 * 300 * ("some" in request.param))
+    if request.param == "float32":
+        monkeypatch.setattr(sweeps, "DOUBLE_MARGINS", 0)
+    in_single = native or request.param == "float32"
+    return Kept(get_engine("native" if native else "numpy"), 1e-4 if in_single else 1e-10)
 
 
-def test_pulling_back_through_candidates() -> None:
+def test_pulling_back_through_candidates(kept: Kept) -> None:
     """The result is right after candidates were added between two calls, too."""
-    candidates = many_candidates()
-    growing = candidates_of(candidates.table.columns(candidates.terms(np.arange(50))), 2)
-    columns = columns_of(candidates, np.arange(len(candidates)))
-    pairs = list(itertools.combinations_with_replacement(range(50), 2))
-    y = np.random.default_rng(0).normal(size=(20, 2))
-    for part in (pairs[:10], pairs[:300], pairs):
-        growing.add(part)
-        found = pulled_back(growing, y)
-        assert np.allclose(found, y.T @ columns[:, : len(growing)], rtol=0, atol=1e-12)
-
-
-def test_large_tables_are_swept_in_float32(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sums agree with float64 to seven digits, and the values of terms are exact."""
-    y = np.random.default_rng(0).normal(size=(20, 2))
-    expected = pulled_back(many_candidates(), y)
-    monkeypatch.setattr(host, "DOUBLE_SWEEPS", 0)
-    candidates = many_candidates()
-    found = pulled_back(candidates, y)
-    assert np.allclose(found, expected, rtol=0, atol=1e-5)
-    assert not np.array_equal(found, expected)
-    assert columns_of(candidates, np.arange(3)).dtype == np.float64
-
-
-def test_diagonal_grows_with_the_candidates(kept_margins: float) -> None:
-    """Stored column margins stay right when candidates are added and weights change."""
-    rng = np.random.default_rng(4)
-    X, labels = rng.normal(size=(20, 50)), np.arange(20) % 2
-    near = class_neighborhoods(ENGINE, X, labels, 3)
-    candidates = candidates_of(X, 2)
-    state = state_of(candidates, labels, near)
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(20, 50)), rng.normal(size=(20, 7))
+    candidates = candidates_of(X, 2, engine=kept.engine)
+    passes = kept.engine.sweeps(candidates.table)
     pairs = list(itertools.combinations_with_replacement(range(50), 2))
     for part in ([], pairs[:10], pairs[:300], pairs):
         candidates.add(part)
-        u = weights_of(state, rng.exponential(size=20))
-        every = candidates.terms(np.arange(len(candidates)))
-        margins = state.graph.column_margins(state.table.columns(every), np.float64)
-        expected = u.inside @ margins
-        assert np.allclose(state.diagonal(u, every), expected, rtol=0, atol=kept_margins)
+        expected = y.T @ columns_of(candidates, np.arange(len(candidates)))
+        for found in (
+            passes.pulled_back(candidates.every(), y),
+            candidates.table.pulled_back(candidates.every(), y),
+        ):
+            assert np.allclose(found, expected, rtol=0, atol=kept.precision)
+    assert len(candidates) > 1024 + 50
 
 
+def test_diagonal_grows_with_the_candidates(kept: Kept) -> None:
+    """Stored column margins stay right when candidates are added, and weights or rows change."""
+    rng = np.random.default_rng(4)
+    X, labels = rng.normal(size=(20, 50)), np.arange(20) % 2
+    candidates = candidates_of(X, 2, engine=kept.engine)
+    state = state_of(candidates, labels, class_neighborhoods(ENGINE, X, labels, 3))
+    pairs = list(itertools.combinations_with_replacement(range(50), 2))
+    for part in ([], pairs[:10], pairs[:10], pairs[:300], pairs):
+        candidates.add(part)
+        u = weights_of(state, rng.exponential(size=20) * (rng.random(20) < 0.6))
+        every = candidates.every()
+        for k in (3, 2):  # other neighbours
+            margins = state.graph.column_margins(state.table.columns(every), np.float64)
+            expected = u.inside @ margins
+            assert np.allclose(state.diagonal(u, every), expected, rtol=0, atol=kept.precision)
+            state.use(class_neighborhoods(ENGINE, X, labels, k))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("n_nonzero", [1, 4])
 def test_of_many_rows_a_sample_gives_the_diagonal(
-    monkeypatch: pytest.MonkeyPatch, n_nonzero: int
+    monkeypatch: pytest.MonkeyPatch, n_nonzero: int, engine: str
 ) -> None:
-    """The sample chooses the starts of the power method. The vector is that of all rows."""
+    """The sample chooses the shortlist. The matrix on the shortlist is that of all rows."""
     rng = np.random.default_rng(5)
     X, labels = rng.normal(size=(1200, 70)), np.arange(1200) % 2
     X[:, 7] += 1.5 * labels
     X[:, 30] -= labels
     near, weight = class_neighborhoods(ENGINE, X, labels, 5), rng.exponential(size=1200)
-    forms = []
+    diagonals, vectors = [], []
     for n_margins in (1200, 400):
-        monkeypatch.setattr(diagonal, "MARGIN_ROWS", n_margins)
-        candidates = candidates_of(X, 1)
+        monkeypatch.setattr(f"metricboost.engines.{MARGINS_OF[engine]}.MARGIN_ROWS", n_margins)
+        candidates = candidates_of(X, 1, engine=get_engine(engine))
         state = state_of(candidates, labels, near)
         u = weights_of(state, weight)
-        forms.append(step_form(state, u, candidates, np.arange(70), n_nonzero))
-    all_rows, some_rows = forms
-    assert (all_rows.rough, some_rows.rough) == (False, True)
-    assert np.corrcoef(all_rows.diagonal(), some_rows.diagonal())[0, 1] > 0.9
-    assert not np.allclose(all_rows.diagonal(), some_rows.diagonal())
-    (support, xi), (expected, values) = (
-        sparse_eigenvector(form, n_nonzero) for form in (some_rows, all_rows)
-    )
+        diagonals.append(state.diagonal(u, candidates.every()))
+        chosen, A = step_matrix(state, u, candidates, np.arange(70), n_nonzero)
+        expected = u.bag.form(state.table.columns(candidates.terms(chosen)))
+        assert np.array_equal(A, expected)
+        place, xi = sparse_eigenvector(get_engine(engine), A, n_nonzero)
+        vectors.append((chosen[place], xi))
+    assert np.corrcoef(*diagonals)[0, 1] > 0.9
+    assert not np.allclose(*diagonals)
+    (expected, values), (support, xi) = vectors
     assert support.tolist() == expected.tolist()
     assert np.allclose(xi, values, atol=1e-12)
 
@@ -253,7 +257,12 @@ def test_given_constants_hold_in_sweeps_too() -> None:
     with pytest.raises(ValueError, match="already standardised"):
         candidates.fix_moments(np.array([1]), np.array([[0.5, 2.0]]))
     y = np.random.default_rng(0).normal(size=(20, 2))
-    assert np.allclose(pulled_back(candidates, y), y.T @ columns_of(candidates, np.arange(4)))
+    expected = y.T @ columns_of(candidates, np.arange(4))
+    assert np.allclose(pulled_back(candidates, y), expected)
+    for engine in ENGINES:
+        table = get_engine(engine).table(candidates.table.columns(candidates.terms(np.arange(3))).T)
+        found = get_engine(engine).sweeps(table).pulled_back(candidates.every(), y)
+        assert np.allclose(found, expected, atol=1e-5)
 
 
 # --- screening
@@ -566,7 +575,7 @@ def test_start_from_a_metric_keeps_its_constants_and_terms() -> None:
 
 
 def test_nothing_learned_is_the_identity_on_the_columns_that_vary() -> None:
-    """If the gate rejects all steps, thirty attempts are made and the metric is the identity."""
+    """If the gate rejects all steps, the loop ends early and the metric is the identity."""
     rng = np.random.default_rng(0)
     X, labels = rng.normal(size=(40, 4)), np.arange(40) % 2
     X[:, 2] = 1.0

@@ -286,7 +286,7 @@ def test_a_damaged_file_costs_what_it_had(table: Any, tmp_path: Path) -> None:
 def test_no_place_to_write_costs_the_checkpoint_alone(
     where: str, n_jobs: int, table: Any, tmp_path: Path
 ) -> None:
-    """One warning for all fits and processes, again in the next fit, at the line that called it."""
+    """One warning for all fits and threads, again in the next fit, at the line that called it."""
     (tmp_path / "taken").write_text("")
     expected = SDist(**SETTINGS).fit(*table)
     for _ in range(2):
@@ -319,8 +319,9 @@ def test_a_full_disk_costs_the_checkpoint_alone(n_jobs: int, table: Any, tmp_pat
 
 
 @pytest.mark.usefixtures("interruptible")
-def test_ctrl_c_stops_after_the_step(table: Any, tmp_path: Path) -> None:
-    """A fit in this process ends after its step, with everything written."""
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_ctrl_c_stops_after_the_step(n_jobs: int, table: Any, tmp_path: Path) -> None:
+    """Every fit ends after its step, with everything written, in this thread or in others."""
     X, y = table
     expected = SDist(**SETTINGS).fit(X, y)
     write, wrote = FitFile.write, []
@@ -334,8 +335,10 @@ def test_ctrl_c_stops_after_the_step(table: Any, tmp_path: Path) -> None:
     before = signal.getsignal(signal.SIGINT)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(FitFile, "write", press)
-        with pytest.raises(FitInterrupted, match=r"Stopped after attempt 6\. .*fit again"):
-            OftenWriting(**SETTINGS, checkpoint=tmp_path).fit(X, y)
+        attempt = 6 if n_jobs == 1 else r"\d+"
+        with pytest.raises(FitInterrupted, match=rf"Stopped after attempt {attempt}\. .*fit again"):
+            OftenWriting(**SETTINGS, n_jobs=n_jobs, checkpoint=tmp_path).fit(X, y)
+    assert n_jobs == 1 or len(list(tmp_path.glob("*.checkpoint"))) == 2
     assert signal.getsignal(signal.SIGINT) is before
     assert same(SDist(**SETTINGS, checkpoint=tmp_path).fit(X, y), expected)
 
@@ -360,7 +363,7 @@ def test_ctrl_c_that_is_ignored_stays_ignored(table: Any, tmp_path: Path) -> Non
     assert same(found, SDist(**SETTINGS).fit(X, y))
 
 
-IN_PROCESSES = f"""
+IN_THREADS = f"""
 import sys
 from metricboost import SDist
 from metricboost.datasets import make_double_ring
@@ -368,40 +371,38 @@ from metricboost.errors import FitInterrupted
 if __name__ == "__main__":
     {INTERRUPTIBLE}
     X, y = make_double_ring(600, 60, random_state=0)[:2]
-    model = SDist(max_iter=2000, n_averaged=2, oob_gate=None, random_state=0, n_jobs=2,
-                  checkpoint=sys.argv[1])
+    model = SDist(max_iter=200_000, n_averaged=2, oob_gate=None, random_state=0, n_jobs=2,
+                  checkpoint=sys.argv[1] or None)
     try:
+        print("fitting", flush=True)
         model.fit(X, y)
     except FitInterrupted as stopped:
         print(stopped)
         sys.exit(130)
+    except KeyboardInterrupt:
+        print("at once")
+        sys.exit(131)
 """
 
 
-@pytest.mark.skipif(not hasattr(os, "killpg"), reason="POSIX")
-@pytest.mark.parametrize(
-    ("of_the_group", "after"),
-    [
-        (True, 0.3),  # a terminal interrupts all processes; here while the workers start
-        (False, 1.5),  # kill -INT interrupts only the process that was started
-    ],
-)
-def test_ctrl_c_with_worker_processes(of_the_group: bool, after: float, tmp_path: Path) -> None:
-    """All processes end after their step, and one line is the only output."""
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="POSIX")
+@pytest.mark.parametrize("keeps", [True, False])
+def test_ctrl_c_with_threads(keeps: bool, tmp_path: Path) -> None:
+    """All threads end after their step, and one line is the only output."""
     script, kept = tmp_path / "fit.py", tmp_path / "kept"
-    script.write_text(IN_PROCESSES)
-    command = [sys.executable, str(script), str(kept)]
-    fit = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
-    while not kept.exists() and fit.poll() is None:
+    script.write_text(IN_THREADS)
+    command = [sys.executable, str(script), str(kept) if keeps else ""]
+    fit = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert fit.stdout is not None
+    assert fit.stdout.readline() == "fitting\n"
+    while keeps and not kept.exists() and fit.poll() is None:
         time.sleep(0.01)
-    time.sleep(after)
-    (os.killpg if of_the_group else os.kill)(fit.pid, signal.SIGINT)
+    time.sleep(0.3)
+    fit.send_signal(signal.SIGINT)
     said, complained = fit.communicate(timeout=120)
-    assert fit.returncode == 130, complained
     assert complained == ""
-    assert said.startswith("Stopped ")
+    assert fit.returncode == (130 if keeps else 131)
+    assert said.startswith("Stopped " if keeps else "at once")
     assert said.count("\n") == 1
 
 

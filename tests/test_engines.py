@@ -15,7 +15,8 @@ from threadpoolctl import threadpool_limits
 from metricboost._threads import allowed_threads
 from metricboost.boosting.loop import BoostingOptions
 from metricboost.datasets import make_double_ring, make_madelon, make_xor
-from metricboost.engines import HostEngine, NeighborLists, get_engine, native_available
+from metricboost.engines import HostEngine, NeighborLists, Terms, get_engine, native_available
+from metricboost.engines.base import Sweeps
 from metricboost.engines.host import HostGraph
 from metricboost.training.learn import Learned, learn
 from metricboost.training.options import LearningOptions
@@ -94,24 +95,24 @@ def test_half_the_laplacian_gives_the_whole_form(graphs: Graphs) -> None:
 
 
 @pytest.mark.parametrize("shape", [(1, 1, 1), (4, 3, 2), (7, 1, 5), (2100, 130, 5), (50, 9, 0)])
-def test_pull_back(shape: tuple[int, int, int]) -> None:
-    """``y' Phi`` agrees, for a table with several runs of rows."""
+def test_pulled_back(shape: tuple[int, int, int]) -> None:
+    """``y' Phi`` agrees, for a table with several runs of rows in any layout."""
     n, q, s = shape
     rng = np.random.default_rng(0)
     Xt, y = rng.normal(size=(5, n)), rng.normal(size=(n, s))
     factors = random_factors(rng, 5, q, 3)
     moments = NUMPY.term_moments(Xt, factors)
     moments[: q // 2] = 0.0, 1.0
-    expected = NUMPY.pull_back(Xt, factors, moments, y)
-    assert expected.shape == (s, q)
-    assert np.allclose(expected, y.T @ NUMPY.term_columns(Xt, factors, moments), atol=1e-10)
-    for table in (Xt, np.asfortranarray(Xt), np.repeat(Xt, 2, axis=1)[:, ::2]):
-        found = get_engine("native").pull_back(table, factors, moments, y)
+    terms = Terms(np.arange(q), factors, moments)
+    expected = y.T @ NUMPY.term_columns(Xt, factors, moments)
+    assert np.allclose(NUMPY.table(Xt).pulled_back(terms, y), expected, rtol=0, atol=1e-12 * n)
+    native = get_engine("native")
+    for layout in (Xt, np.asfortranarray(Xt), np.repeat(Xt, 2, axis=1)[:, ::2]):
+        table = native.table(layout)
+        found = table.pulled_back(terms, y)
         assert np.allclose(found, expected, rtol=0, atol=1e-12 * n)
-    narrow = Xt.astype(np.float32)
-    expected = NUMPY.pull_back(narrow.astype(np.float64), factors, moments, y)
-    found = get_engine("native").pull_back(narrow, factors, moments, y)
-    assert np.allclose(found, expected, rtol=0, atol=1e-12 * n)
+        found = native.sweeps(table).pulled_back(terms, y)
+        assert np.allclose(found, expected, rtol=0, atol=1e-5 * n)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -146,8 +147,7 @@ def test_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
             graph.share_sums(z, weight),
             graph.laplacian(wide, weight),
         ]
-        columns = engine.term_columns(Xt, factors, moments)
-        return [*of_graph, *over_edges, moments, columns, engine.pull_back(Xt, factors, moments, z)]
+        return [*of_graph, *over_edges, moments, engine.term_columns(Xt, factors, moments)]
 
     for one, several in zip(results(1), results(3), strict=True):
         assert np.array_equal(one, several)
@@ -435,6 +435,19 @@ def _graph(engine: HostEngine, n: int = 5) -> HostGraph:
     return engine.graph(rows, rows[::-1])
 
 
+def _sweeps(engine: HostEngine, graph: HostGraph | None = None) -> Sweeps:
+    """Passes over a table of three columns and five rows."""
+    found = engine.sweeps(engine.table(np.ones((3, 5))))
+    found.use(_graph(engine) if graph is None else graph)
+    return found
+
+
+def _terms(n_columns: int) -> Terms:
+    """The first columns as terms."""
+    factors = np.arange(n_columns, dtype=np.int32)[:, None]
+    return Terms(np.arange(n_columns), factors, np.tile([0.0, 1.0], (n_columns, 1)))
+
+
 WRONG: dict[str, Callable[[HostEngine], Any]] = {
     "margins rows": lambda e: _graph(e).margins(np.zeros((4, 2))),
     "column_margins rows": lambda e: _graph(e).column_margins(np.zeros((6, 2))),
@@ -452,6 +465,25 @@ WRONG: dict[str, Callable[[HostEngine], Any]] = {
         np.zeros((3, 5)), np.zeros((2, 1), dtype=np.int32), np.ones((2, 3))
     ),
     "no factors": lambda e: e.term_moments(np.zeros((3, 5)), np.zeros((2, 0), dtype=np.int32)),
+    "powers shape": lambda e: e.truncated_powers(np.ones((3, 4)), np.arange(2), 2),
+    "powers start": lambda e: e.truncated_powers(np.ones((3, 3)), np.array([3]), 2),
+    "negative start": lambda e: e.truncated_powers(np.ones((3, 3)), np.array([-1]), 2),
+    "too many entries": lambda e: e.truncated_powers(np.ones((3, 3)), np.arange(2), 4),
+    "no entries": lambda e: e.truncated_powers(np.ones((3, 3)), np.arange(2), 0),
+    "vectors shape": lambda e: e.leading_eigenvectors(np.ones((3, 4)), [np.arange(2)]),
+    "vectors place": lambda e: e.leading_eigenvectors(np.ones((3, 3)), [np.array([0, 3])]),
+    "vectors negative": lambda e: e.leading_eigenvectors(np.ones((3, 3)), [np.array([-1, 0])]),
+    "empty support": lambda e: e.leading_eigenvectors(
+        np.ones((3, 3)), [np.arange(2), np.arange(0)]
+    ),
+    "weights and gains": lambda e: e.step_weight(np.ones(4), np.ones(5)),
+    "sweeps weight": lambda e: _sweeps(e).diagonal(_terms(2), np.ones(4)),
+    "sweeps graph": lambda e: _sweeps(e, _graph(e, 6)).diagonal(_terms(2), np.ones(5)),
+    "sweeps rows": lambda e: _sweeps(e).pulled_back(_terms(2), np.ones((4, 2))),
+    "sweeps column": lambda e: _sweeps(e).diagonal(_terms(4), np.ones(5)),
+    "sweeps columns": lambda e: e.sweeps(e.table(np.zeros((0, 5)))).pulled_back(
+        _terms(0), np.ones((5, 1))
+    ),
     "columns differ": lambda e: e.nearest(np.zeros((20, 3)), np.zeros((20, 4)), 2),
     "no such row": lambda e: _graph(e).column_margins(np.zeros((5, 2)), rows=np.array([5])),
     "no such neighbour": lambda e: e.graph(np.full((20, 3), 20), np.zeros((20, 3), int)),
@@ -498,7 +530,10 @@ def test_wrong_shapes_are_refused(native: HostEngine, name: str) -> None:
         ("share_sums", ((5, 1), (5,), 1, (1, 1))),
         ("term_moments", ((3, 5), "factors", 1, (2, 3))),
         ("term_columns", ((3, 5), "factors", (2, 2), 1, (4, 2))),
-        ("pull_back", ((3, 5), "factors", (2, 2), (5, 1), 1, (1, 3))),
+        ("sweep diagonal", ((5,), 1, (3,))),
+        ("sweep pull_back", ((5, 1), 1, (1, 3))),
+        ("sweep append", ("factors", (2, 3), 1)),
+        ("sweep append", ("wide factors", (2, 2), 1)),
     ],
 )
 def test_wrong_outputs_are_refused(kernel: str, shapes: tuple[Any, ...]) -> None:
@@ -507,14 +542,19 @@ def test_wrong_outputs_are_refused(kernel: str, shapes: tuple[Any, ...]) -> None
 
     def argument(shape: Any) -> Any:
         if isinstance(shape, str):
-            return np.zeros({"rows": 2, "factors": (2, 1)}[shape], dtype=np.int32)
+            sizes = {"rows": 2, "factors": (2, 1), "wide factors": (2, 2)}
+            return np.zeros(sizes[shape], dtype=np.int32)
         return shape if isinstance(shape, int) else np.zeros(shape)
 
     args = [argument(shape) for shape in shapes]
     graph = _native.Graph(*[np.zeros((5, 1), dtype=np.int32)] * 2, None)
     owner = graph if hasattr(graph, kernel) else _native
-    with pytest.raises(ValueError, match=r"out|rows|weight|moments"):
-        getattr(owner, kernel)(*args)
+    if kernel.startswith("sweep"):
+        owner = _native.Sweeps(np.ones((3, 5)), np.arange(5, dtype=np.int32), 1, 8)
+        owner.append(np.zeros((2, 1), dtype=np.int32), np.ones((2, 2)), 1)
+        args = [graph, *args] if kernel == "sweep diagonal" else args
+    with pytest.raises(ValueError, match=r"out|rows|weight|moments|degree"):
+        getattr(owner, kernel.split()[-1])(*args)
 
 
 # --- whole fits
@@ -558,7 +598,7 @@ def repeated_rows() -> tuple[Array, Array]:
 
 
 def wide() -> tuple[Array, Array]:
-    """A table with too many candidates to compute A in full."""
+    """A table with so many candidates that steps choose from shortlists."""
     X, y = make_xor(n_samples=120, n_features=150, informative=2, random_state=1)
     return X, y == y.max()
 
@@ -591,11 +631,11 @@ FITS = [
     Fit("linear, no gate", gaussian, {"oob_gate": None, "subsample": 1.0}, {"max_degree": 1}),
     Fit("degree 4", gaussian, {"oob_gate": None}, {"max_degree": 4}),
     Fit("panels", gaussian, {"max_features": "sqrt", "oob_gate": 0.0}, {"max_degree": 3}),
-    Fit("rho", gaussian, {"n_nonzero": 0.1}),
+    Fit("rho", gaussian, {"n_nonzero": 0.1, "oob_gate": 0.5}),
     Fit("identity", gaussian, {"oob_gate": None}, {"init": "identity", "max_degree": 1}),
     Fit("as given", ring, {"oob_gate": 0.0}, {"standardize": False}),
     Fit("repeated rows", repeated_rows),
-    Fit("wide, matrix-free", wide, {"oob_gate": 0.0}),
+    Fit("wide, shortlists", wide, {"oob_gate": 0.0}),
     Fit("ring", ring, {"oob_gate": 0.0}),
     Fit("madelon", madelon, {"oob_gate": 0.0}),
     Fit("rare class", rare, {"n_neighbors": 20, "oob_gate": 0.0}),

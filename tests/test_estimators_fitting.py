@@ -285,7 +285,7 @@ def test_steps_are_sparse(n_nonzero, train):
 
 @QUIET
 def test_the_gate_decides(train):
-    """A higher gate accepts fewer steps; after 30 rejected attempts the fit ends."""
+    """A higher gate accepts fewer steps; after ten rejected attempts in a row the fit ends."""
     accepted = [
         len(one_fit(SDist, oob_gate=gate, max_iter=100).fit(*train).path_)
         for gate in (None, 2.0, 4.0, 1e6)
@@ -293,7 +293,7 @@ def test_the_gate_decides(train):
     assert accepted[0] == 100
     assert accepted == sorted(accepted, reverse=True)
     assert accepted[-1] == 0
-    assert one_fit(oob_gate=1e6, max_iter=100).fit(*train).n_iter_ == 30
+    assert one_fit(oob_gate=1e6, max_iter=100).fit(*train).n_iter_ == 10
 
 
 def test_refreshes_are_counted_in_accepted_steps(train):

@@ -213,7 +213,7 @@ def test_one_standard_error_is_sparser(xor):
     assert sparse.best_score_ >= plain.best_score_ - error
 
 
-def test_processes_change_nothing(xor):
+def test_threads_change_nothing(xor):
     one, two = (quick(n_jobs=n).fit(*xor[0]) for n in (1, 2))
     assert one.best_params_ == two.best_params_
     assert_array_equal(one.predict_proba(xor[1][0]), two.predict_proba(xor[1][0]))
@@ -438,7 +438,7 @@ def test_a_wrong_score_costs_no_fits(xor, monkeypatch):
         search(scoring="nonsense").fit(*xor[0])
 
 
-def test_no_processes(xor):
+def test_no_threads(xor):
     with pytest.raises(ValueError, match=r"'n_jobs' parameter of SDistClassifierCV.*Got 0"):
         quick(n_jobs=0).fit(*xor[0])
 

@@ -13,6 +13,7 @@ from containers import CONTAINERS, methods, named, run, small
 from numpy.testing import assert_allclose, assert_array_equal
 
 from metricboost import SDist, SDistClassifier
+from metricboost.boosting.loop import PATIENCE
 from metricboost.datasets import make_xor
 from metricboost.errors import GuessingWarning
 
@@ -168,7 +169,7 @@ def test_nothing_accepted(cls, init, n_averaged, X):
     assert re.search(r"(?i)no step was accepted.*oob_gate", messages[0])
     assert model.best_iter_ == 0
     assert len(model.path_) == 0
-    assert model.n_iter_ == 12 * n_averaged
+    assert model.n_iter_ == PATIENCE * n_averaged
     assert sorted(model.metric_.columns) == [(j,) for j in range(5)]
     W = model.metric_.matrix()
     assert_allclose(W, W[0, 0] * np.eye(5), atol=1e-12)

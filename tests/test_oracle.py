@@ -7,7 +7,8 @@ metric.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
@@ -19,13 +20,11 @@ from literal_screening import screened_pairs
 
 from metricboost import SparseMetric
 from metricboost.boosting import forms, loop
-from metricboost.boosting.forms import LaplacianForm, PanelForm, QuadraticForm
-from metricboost.boosting.line_search import Line, step_weight
 from metricboost.boosting.loop import BoostingOptions
 from metricboost.boosting.neighborhoods import Neighborhoods, class_neighborhoods
 from metricboost.boosting.state import Move, State, Weights
 from metricboost.boosting.terms import Candidates
-from metricboost.engines import get_engine
+from metricboost.engines import Terms, get_engine, host, sweeps
 from metricboost.model import Path
 from metricboost.training.learn import Learned, learn
 from metricboost.training.options import LearningOptions
@@ -121,7 +120,7 @@ def three_spreads(n: int, p: int) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class Case:
-    """A fit to compare, and the number of steps that must be accepted."""
+    """A fit to compare, and the numbers of steps that must be accepted and attempted at least."""
 
     name: str
     boosting: dict[str, Any] = field(default_factory=dict)
@@ -131,8 +130,9 @@ class Case:
     table: Callable[[int, int], tuple[Array, Array]] = table
     rare: int = 0  # number of rows of the last class; 0 keeps the drawn number
     weighted: bool = False
-    form: str = "formed"  # or "applied": whether A is computed in full
+    shortlist: bool = False  # whether a step chooses from a shortlist of the panel
     accepted: int = 30
+    attempts: int = 30
 
     def data(self) -> tuple[Array, Array, Array]:
         X, labels = self.table(self.n, self.p)
@@ -195,19 +195,20 @@ ALL_ON: dict[str, Any] = {
 CASES = [
     Case("linear"),
     Case("degree 2", learning={"max_degree": 2}),
-    Case("degree 2, applied", learning={"max_degree": 2}, form="applied"),
+    Case("degree 2, shortlist", learning={"max_degree": 2}, shortlist=True),
     Case("degree 4", learning={"max_degree": 4}, p=6),
     Case("subsample", {"subsample": 0.5}, {"max_degree": 2}),
     Case("panel of sqrt", {"max_features": "sqrt"}, {"max_degree": 2}),
     Case("constant product", {"refresh_every": 6}, {"max_degree": 2}, table=reciprocal_table),
     Case("panel of 5", {"max_features": 5}, {"max_degree": 2}),
-    Case("panel of 70%, applied", {"max_features": 0.7}, {"max_degree": 2}, form="applied"),
+    Case("panel of 70%, shortlist", {"max_features": 0.7}, {"max_degree": 2}, shortlist=True),
     Case("refresh", {"refresh_every": 3}, {"max_degree": 2}),
     Case("refresh, rotated", {"refresh_every": 10, "max_iter": 80}, accepted=70),
     Case("gate", {"oob_gate": 0.7, "subsample": 0.6, "max_iter": 90, "learning_rate": 0.02},
          {"max_degree": 2}),
     Case("gate without bag", {"oob_gate": 2.5}),
-    Case("gate that admits nothing", {"oob_gate": 2.5, "subsample": 0.5}, accepted=0),
+    Case("gate that admits nothing", {"oob_gate": 2.5, "subsample": 0.5}, accepted=0,
+         attempts=literal.PATIENCE),
     Case("screening", learning={"max_degree": 2, "screen_pairs": "auto"}, table=spread_table),
     Case("screening, 2 pairs", learning={"max_degree": 2, "screen_pairs": 2}, table=spread_table),
     Case("prune", {"max_features": 8, "n_nonzero": 1}, {"prune": "auto"}, p=40),
@@ -229,16 +230,16 @@ CASES = [
     Case("all on", **ALL_ON, p=6, weighted=True),
     Case("all on, matrix", ALL_ON["boosting"],
          {**ALL_ON["learning"], "init": start_matrix(6), "prune": 3}, p=6, weighted=True, rare=15),
-    Case("all on, metric, applied", {**ALL_ON["boosting"], "max_features": None},
-         {**ALL_ON["learning"], "init": start_metric(6)}, p=6, weighted=True, form="applied"),
+    Case("all on, metric, shortlist", {**ALL_ON["boosting"], "max_features": None},
+         {**ALL_ON["learning"], "init": start_metric(6)}, p=6, weighted=True, shortlist=True),
     Case("two classes, coded", {"multiclass": "coded", "refresh_every": 5}, {"max_degree": 2}),
     Case("three classes", {"refresh_every": 5}, {"max_degree": 2}, table=three_classes),
     Case("three classes, coded", {"refresh_every": 5, "multiclass": "coded"}, {"max_degree": 2},
          table=three_classes),
     Case("four classes, identity", {"refresh_every": 4},
          {"max_degree": 2, "init": "identity"}, table=four_classes),
-    Case("four classes, coded, applied", {"refresh_every": 4, "multiclass": "coded"},
-         {"max_degree": 2, "init": start_matrix(9)}, table=four_classes, form="applied"),
+    Case("four classes, coded, shortlist", {"refresh_every": 4, "multiclass": "coded"},
+         {"max_degree": 2, "init": start_matrix(9)}, table=four_classes, shortlist=True),
     Case("three classes, rare", {"n_neighbors": 10}, {"max_degree": 2}, table=three_classes,
          rare=5),
     Case("three classes, rare, coded", {"n_neighbors": 10, "multiclass": "coded"},
@@ -261,9 +262,11 @@ class Seen:
     """The recorded values of one attempt."""
 
     margins: Array
-    form: QuadraticForm | None = None
+    chosen: Array | None = None
     A: Array | None = None
-    diagonal: Array | None = None
+    diagonal: Array | None = None  # over all candidates; None without a shortlist
+    starts: Array | None = None  # the candidates whose rows of A were computed
+    rows: Array | None = None  # these rows, over all candidates
     bag_weights: Array | None = None
     gain: Array | None = None
     step_weight: float = 0.0
@@ -285,43 +288,56 @@ class Followed:
         return max(of(seen, step) for seen, step in zip(self.seen, self.literal.attempts))
 
 
+@contextmanager
+def limits_of(case: Case) -> Iterator[pytest.MonkeyPatch]:
+    """All panels, or no panels, have a shortlist. Passes over the candidates use several blocks."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (forms, literal):
+            patch.setattr(module, "SMALL", 0 if case.shortlist else 10**6)
+        patch.setattr(host, "BLOCK", 2)
+        patch.setattr(sweeps, "BLOCK", 8)
+        patch.setattr(sweeps, "FEW_NUMBERS", 0)
+        yield patch
+
+
 def follow(case: Case) -> Followed:
     """Run the package with recorded intermediate results, and then the literal algorithm."""
     X, labels, weight = case.data()
     options = case.options()
     seen: list[Seen] = []
     kept: dict[str, Any] = {}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(forms, "BLOCK", 2)
-        for limit in ("DENSE_PANEL", "SMALL_TABLE"):
-            patch.setattr(forms, limit, 0 if case.form == "applied" else 10**6)
+    with limits_of(case) as patch:
         _watch(patch, seen, kept)
         learned = learn(X, labels, weight, get_engine("numpy"), options)
-    expected = literal.learn(X, labels, weight, options)
+        expected = literal.learn(X, labels, weight, options)
     return Followed(case, learned, kept["path"], kept["candidates"], seen, expected)
 
 
 def _watch(patch: pytest.MonkeyPatch, seen: list[Seen], kept: dict[str, Any]) -> None:
-    eigenvector, search, boost = loop.sparse_eigenvector, loop.step_weight, loop.boost
-    weights, line = State.weights, State.line
+    step_matrix, boost = loop.step_matrix, loop.boost
+    weights, search = State.weights, State.step_weight
+    diagonal, rows = State.diagonal, State.rows
 
     def watched_weights(state: State, in_bag: Array) -> Weights:
         seen.append(Seen(state.margins.copy()))
         return weights(state, in_bag)
 
-    def watched_eigenvector(form: QuadraticForm, kappa: int) -> Any:
-        seen[-1].form = form
-        seen[-1].A = form.apply(np.arange(form.size)[:, None], np.ones((form.size, 1)))
-        seen[-1].diagonal = form.diagonal().copy()
-        return eigenvector(form, kappa)
+    def watched_matrix(*args: Any) -> tuple[Array, Array]:
+        seen[-1].chosen, seen[-1].A = step_matrix(*args)
+        return seen[-1].chosen, seen[-1].A
 
-    def watched_line(state: State, u: Weights, move: Move) -> Line:
+    def watched_diagonal(state: State, u: Weights, every: Terms) -> Array:
+        seen[-1].diagonal = diagonal(state, u, every)
+        return seen[-1].diagonal
+
+    def watched_rows(state: State, u: Weights, every: Terms, chosen: Array) -> Array:
+        seen[-1].starts, seen[-1].rows = chosen, rows(state, u, every, chosen)
+        return seen[-1].rows
+
+    def watched_search(state: State, u: Weights, move: Move) -> float:
         seen[-1].bag_weights = u.all[u.in_bag].copy()
         seen[-1].gain = move.gain[u.in_bag].copy()
-        return line(state, u, move)
-
-    def watched_search(line: Line) -> float:
-        seen[-1].step_weight = search(line)
+        seen[-1].step_weight = search(state, u, move)
         return seen[-1].step_weight
 
     def watched_boost(candidates: Candidates, *args: Any) -> Path:
@@ -329,9 +345,10 @@ def _watch(patch: pytest.MonkeyPatch, seen: list[Seen], kept: dict[str, Any]) ->
         return kept["path"]
 
     patch.setattr(State, "weights", watched_weights)
-    patch.setattr(State, "line", watched_line)
-    patch.setattr(loop, "sparse_eigenvector", watched_eigenvector)
-    patch.setattr(loop, "step_weight", watched_search)
+    patch.setattr(State, "step_weight", watched_search)
+    patch.setattr(State, "diagonal", watched_diagonal)
+    patch.setattr(State, "rows", watched_rows)
+    patch.setattr(loop, "step_matrix", watched_matrix)
     patch.setattr("metricboost.training.learn.boost", watched_boost)
 
 
@@ -350,31 +367,45 @@ def followed(name: str) -> Followed:
 
 def test_same_attempts_are_accepted(run: Followed) -> None:
     """Both fits accept the same attempts, and as many as the case requires."""
-    assert len(run.seen) == len(run.literal.attempts) >= 30
+    assert len(run.seen) == len(run.literal.attempts) >= run.case.attempts
     assert run.path.n_attempts == len(run.literal.attempts)
     assert [s.attempt for s in run.path.steps] == [s.attempt for s in run.literal.steps]
     assert len(run.path) >= run.case.accepted
 
 
-def test_same_matrix_on_the_panel(run: Followed) -> None:
-    """``A = sum u_i D_i`` over the bag and its diagonal are equal at every attempt."""
+def test_same_matrix(run: Followed) -> None:
+    """``A = sum u_i D_i`` over the bag is equal at every attempt, on the panel or the shortlist.
+
+    So are the diagonal and the rows of A that choose the shortlist.
+    """
 
     def error(seen: Seen, step: literal.Attempt) -> float:
         A = step.A * _factor(run, step)
-        return max(relative_error(seen.A, A), relative_error(seen.diagonal, A.diagonal()))
+        place = np.searchsorted(step.panel, step.chosen)
+        parts = [relative_error(seen.A, A[np.ix_(place, place)])]
+        if seen.diagonal is not None:
+            parts.append(relative_error(seen.diagonal[step.panel], A.diagonal()))
+        if seen.rows is not None:
+            start = np.searchsorted(step.panel, seen.starts)
+            parts.append(relative_error(seen.rows[:, step.panel], A[start]))
+        return max(parts)
 
     assert run.error(error) < RTOL
+
+
+def test_same_shortlist(run: Followed) -> None:
+    """A step chooses from the panel or from a shortlist, as the case requires."""
+    for seen, step in zip(run.seen, run.literal.attempts):
+        assert seen.chosen is not None
+        assert seen.chosen.tolist() == step.chosen
+        assert (seen.diagonal is not None) == run.case.shortlist
+    shorter = [len(step.chosen) < len(step.panel) for step in run.literal.attempts]
+    assert any(shorter) == run.case.shortlist
 
 
 def _factor(run: Followed, step: literal.Attempt) -> float:
     """The factor between the weights. In the package the largest exponential is 1."""
     return float(1 / (step.u / run.case.data()[2]).max())
-
-
-def test_the_form_that_was_meant(run: Followed) -> None:
-    """A is computed in full or only applied, as the case requires."""
-    kind = LaplacianForm if run.case.form == "applied" else PanelForm
-    assert all(isinstance(seen.form, kind) for seen in run.seen)
 
 
 def test_same_margins(run: Followed) -> None:
@@ -550,7 +581,7 @@ def test_two_classes_are_the_same_coded_or_not() -> None:
     assert [step.loss for step in a.path.steps] == [step.loss for step in b.path.steps]
 
 
-@pytest.mark.parametrize("name", ["three classes, coded", "four classes, coded, applied"])
+@pytest.mark.parametrize("name", ["three classes, coded", "four classes, coded, shortlist"])
 def test_coded_metric_is_the_papers_divided_by_k_minus_one(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -561,7 +592,8 @@ def test_coded_metric_is_the_papers_divided_by_k_minus_one(
     monkeypatch.setattr(literal, "coded_scale", lambda n_classes: 1.0)
     options, init = run.case.options(), run.case.options().init
     paper = replace(options, init=init if isinstance(init, str) else (K - 1) * init)
-    expected = literal.learn(X, labels, weight, paper)
+    with limits_of(run.case):
+        expected = literal.learn(X, labels, weight, paper)
     assert len(expected.steps) == len(run.path) >= 30
     for step, other in zip(expected.steps, run.literal.steps):
         assert relative_error(step.W, (K - 1) * other.W) < RTOL
@@ -607,18 +639,15 @@ def parts() -> dict[str, Any]:
 
 
 def test_laplacian_identity(parts: dict[str, Any]) -> None:
-    """``A v = sum_i r_i D_i v`` agrees for A computed in full and for A applied."""
+    """``A = sum_i r_i D_i`` agrees for A in full, A times a vector, and rows and diagonal of A."""
     state, weights, phi, D, u = (parts[name] for name in ("state", "weights", "phi", "D", "u"))
     A = np.einsum("i,iab->ab", u, D)
     v = parts["rng"].normal(size=10)
     assert relative_error(weights.bag.form(phi), A) < 1e-12
     assert relative_error(phi.T @ (weights.bag @ (phi @ v)[:, None])[:, 0], A @ v) < 1e-12
-    for every in (True, False):
-        form = LaplacianForm(state, weights, parts["every"], every)
-        assert relative_error(form.apply(np.arange(10)[None, :], v[None, :])[0], A @ v) < 1e-12
-        assert relative_error(form.diagonal(), A.diagonal()) < 1e-12
-        index = np.array([1, 4, 8])
-        assert relative_error(form.block(index), A[np.ix_(index, index)]) < 1e-12
+    index = np.array([1, 4, 8])
+    assert relative_error(state.diagonal(weights, parts["every"]), A.diagonal()) < 1e-12
+    assert relative_error(state.rows(weights, parts["every"], index), A[index]) < 1e-12
 
 
 def test_margins_are_inner_products(parts: dict[str, Any]) -> None:
@@ -646,7 +675,7 @@ def test_the_step_weight_is_a_stationary_point(parts: dict[str, Any]) -> None:
     D, u = parts["D"], parts["u"]
     xi = np.linalg.eigh(np.einsum("i,iab->ab", u, D))[1][:, -1]
     gain = np.einsum("a,iab,b->i", xi, D, xi)
-    w = step_weight(Line(np, u, gain))
+    w = get_engine("numpy").step_weight(u, gain)
 
     def loss(at: float) -> float:
         return float((u * np.exp(-at * gain)).sum())
@@ -667,18 +696,19 @@ def test_coded_margin_is_the_own_discriminant() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["all on", "gate", "refresh", "degree 2, applied", "four classes, all on, coded"]
+    "name", ["all on", "gate", "refresh", "degree 2, shortlist", "four classes, all on, coded"]
 )
 def test_a_fit_cut_short_is_a_shorter_fit(name: str) -> None:
     """The first steps of a longer fit are bit for bit equal to a shorter fit."""
     case = next(case for case in CASES if case.name == name)
     X, labels, weight = case.data()
-    full = learn(X, labels, weight, get_engine("numpy"), case.options())
+    with limits_of(case):
+        full = learn(X, labels, weight, get_engine("numpy"), case.options())
     for attempts in (1, 7, 20):
         boosting = replace(case.options().boosting, max_iter=attempts)
-        short = learn(
-            X, labels, weight, get_engine("numpy"), replace(case.options(), boosting=boosting)
-        )
+        options = replace(case.options(), boosting=boosting)
+        with limits_of(case):
+            short = learn(X, labels, weight, get_engine("numpy"), options)
         steps = [step for step in full.path.steps if step.attempt <= attempts]
         assert len(short.path) == len(steps)
         for a, b in zip(short.path.steps, steps):

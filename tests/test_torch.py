@@ -24,6 +24,7 @@ from metricboost.boosting.state import State, Weights
 from metricboost.boosting.terms import Candidates
 from metricboost.datasets import fetch_madelon, make_double_ring, make_xor
 from metricboost.engines import Engine, NeighborLists, Terms, get_engine
+from metricboost.engines.line_search import Line
 from metricboost.errors import DeviceMemoryError
 from metricboost.training.learn import Learned, learn
 from metricboost.training.options import LearningOptions
@@ -167,9 +168,13 @@ def test_every_operation_agrees_with_the_oracle(room: str, monkeypatch: pytest.M
         return state.table.pulled_back(over, u.bag @ state.table.along(terms[some], V))
 
     def line(state: State, u: Weights, terms: Terms) -> list[float]:
-        found = state.line(u, state.move(terms[some], V[:, 0]))
+        move, bag = state.move(terms[some], V[:, 0]), u.in_bag
+        found = Line(state.table.engine.arrays.xp, u.all[bag], move.gain[bag])
         sides = found.imbalance(0.1) if found.slope > 0 else ()
         return [found.slope, found.total, found.one_sided, *sides]
+
+    def step_weight(state: State, u: Weights, terms: Terms) -> float:
+        return state.step_weight(u, state.move(terms[some], V[:, 0]))
 
     def loss_after(state: State, u: Weights, terms: Terms) -> float:
         state.take(state.move(terms[some], V[:, 0]), 0.3)
@@ -179,8 +184,10 @@ def test_every_operation_agrees_with_the_oracle(room: str, monkeypatch: pytest.M
     same(lambda state, u, terms: state.diagonal(u, terms))
     same(lambda state, u, terms: image(state, u, terms, terms))
     same(lambda state, u, terms: image(state, u, terms, terms[np.array([0, 7, 9])]))
-    same(lambda state, u, terms: state.left_out(u).share_sums(state.table.along(terms[some], V)))
+    same(lambda state, u, terms: state.rows(u, terms, some))
+    same(lambda state, u, terms: state.share_sums(u, terms[some], V))
     same(line)
+    same(step_weight)
     same(loss_after)
 
 
@@ -228,7 +235,7 @@ def learned(name: str, engine: Any, settings: LearningOptions) -> Learned:
     return learn(X, labels, np.ones(len(labels)), engine, settings)
 
 
-@pytest.mark.parametrize("mode", ["panels", "matrix-free"])
+@pytest.mark.parametrize("mode", ["panels", "shortlists"])
 @pytest.mark.parametrize("name", ["rings", "xor", "madelon"])
 def test_the_steps_are_those_of_the_oracle(name: str, mode: str) -> None:
     """Steps have the same terms, and weights equal to 1e-6. In float32 the terms are equal, too."""
@@ -252,7 +259,7 @@ def test_a_fit_repeats_bit_for_bit() -> None:
 
 
 def test_many_rows_give_a_rough_diagonal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("metricboost.boosting.diagonal.MARGIN_ROWS", 100)
+    monkeypatch.setattr("metricboost.engines.sweeps.MARGIN_ROWS", 100)
     settings = replace(options(None, 6, 0.0), screen_pairs=0)
     expected = learned("rings", NUMPY, settings).path
     found = learned("rings", TorchEngine(device="cpu"), settings).path

@@ -196,7 +196,7 @@ def test_training_rows_flatter(noise_fits):
 
 @BOTH
 def test_jobs_change_nothing(cls, table):
-    """Fits in several processes equal the fits in one process, to the last bit."""
+    """Fits in several threads equal the fits in one thread, to the last bit."""
     X, y = table
     a, b = (short(cls, n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 2))
     assert_array_equal(a.metric_.components, b.metric_.components)

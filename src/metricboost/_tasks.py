@@ -42,10 +42,12 @@ def run_tasks(
         if min(n_threads, len(tasks)) <= 1:
             return [_counted(task(), i, len(tasks), done) for i, task in enumerate(tasks)]
         cancelled = threading.Event()
-        pool = ThreadPoolExecutor(min(n_threads, len(tasks)), initializer=_enter, initargs=(cancelled,))
+        pool = ThreadPoolExecutor(
+            min(n_threads, len(tasks)), initializer=_enter, initargs=(cancelled,)
+        )
         with pool:
-            futures = [pool.submit(task) for task in tasks]
             try:
+                futures = [pool.submit(_run, task) for task in tasks]
                 found = [
                     _counted(_result(future), i, len(tasks), done)
                     for i, future in enumerate(futures)
@@ -71,6 +73,21 @@ def _enter(cancelled: threading.Event) -> None:
     _local.cancelled = cancelled
 
 
+def _run(task: Task[T]) -> T:
+    """Run a task. If the task fails, the pool is cancelled at once.
+
+    The caller waits for the results in order, and may learn of the failure much later.
+    """
+    end_if_cancelled()
+    try:
+        return task()
+    except FitInterrupted:
+        raise
+    except BaseException:
+        _local.cancelled.set()
+        raise
+
+
 def _result(future: Future[T]) -> T | FitInterrupted:
     """The result of a task. All tasks are waited for before ``FitInterrupted`` is raised."""
     try:
@@ -79,9 +96,7 @@ def _result(future: Future[T]) -> T | FitInterrupted:
         return stopped
 
 
-def _counted(
-    result: T, number: int, total: int, done: Callable[[int, int], None] | None
-) -> T:
+def _counted(result: T, number: int, total: int, done: Callable[[int, int], None] | None) -> T:
     if done is not None:
         done(number + 1, total)
     return result

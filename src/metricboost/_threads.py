@@ -38,6 +38,7 @@ class _OneThread:
         with self._lock:
             if self._inside == 0:
                 self._before = _blas_threads()
+                _let_this_thread_set_limits()
                 self._limit = _controller().limit(limits=1, user_api="blas")
                 self._limit.__enter__()
             self._inside += 1
@@ -46,7 +47,9 @@ class _OneThread:
         with self._lock:
             self._inside -= 1
             if self._inside == 0:
+                _let_this_thread_set_limits()
                 self._limit.__exit__(None, None, None)
+                _let_this_thread_set_limits()  # this thread keeps no other thread from it
 
     def allowed(self) -> int:
         with self._lock:
@@ -59,6 +62,19 @@ _one_thread = _OneThread()
 def _blas_threads() -> int:
     libraries = _controller().select(user_api="blas").info()
     return max((int(library["num_threads"]) for library in libraries), default=1)
+
+
+def _let_this_thread_set_limits() -> None:
+    """Take the control over the threads of OpenBLAS from any other thread.
+
+    threadpoolctl 3.7 and later versions let only one thread set limits, the first one that does,
+    and ignore the limits of all other threads while that thread is alive. ``_OneThread`` may be
+    entered and left by different threads, and counts them itself.
+    """
+    for library in _controller().lib_controllers:
+        clear = getattr(library, "clear_controlling_thread", None)
+        if clear is not None:
+            clear(force=True)
 
 
 def allowed_threads() -> int:

@@ -17,8 +17,8 @@ from .checkpoints import WRITE_EVERY, Checkpoints, checkpoints_in, digest_of_tab
 from .pool import Pool
 
 #: The fits of a table with more numbers than this run one after the other, each with all threads.
-#: Several fits at a time would each hold a copy of the table, and a single fit of such a table keeps
-#: all threads busy.
+#: Several fits at a time would each hold a copy of the table, and a single fit of such a table
+#: keeps all threads busy.
 LARGE = 2**24
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import get_scorer
 
+from .._ignoring import ignoring
 from .._typing import Float, Index
 from .choosing import brier, errors
 
@@ -43,9 +43,7 @@ class FoldScorer:
         """The score of a scorer. Scorers of scikit-learn get the weights, unless all are equal."""
         rows, y = np.arange(len(labels))[:, None], self._classes[labels]
         arguments = _Foreseen(self._classes, probabilities), rows, y
-        with warnings.catch_warnings():
-            # The search handles scores that are NaN.
-            warnings.simplefilter("ignore", UndefinedMetricWarning)
+        with ignoring(UndefinedMetricWarning):  # the search handles scores that are NaN
             try:
                 if np.ptp(weight) > 0 and hasattr(self._scoring, "_sign"):  # a scikit-learn scorer
                     return float(self._scoring(*arguments, sample_weight=weight))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -11,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 from threadpoolctl import threadpool_limits
 
+from ..._ignoring import ignoring
 from ..._typing import Float
 from .base import Queries, Readout, Training
 
@@ -73,6 +73,5 @@ def _density(rows: Float, n_components: int, floor: float) -> GaussianMixture:
         min(n_components, affordable), n_init=2, random_state=0,
         reg_covar=max(1e-3 * float(rows.var(axis=0).mean()), floor),
     )  # fmt: skip
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with ignoring(ConvergenceWarning):
         return mixture.fit(rows)
