@@ -3,19 +3,24 @@
 from .base import Array, Engine, Laplacian, NeighborGraph, NeighborLists, Table, Terms
 from .choice import engine_at_hand, get_engine, is_engine, is_torch, native_available
 from .host import HostEngine
+from .pairs import Centred, Pairs, known_separation, separation
 
 __all__ = [
     "Array",
+    "Centred",
     "Engine",
     "HostEngine",
     "Laplacian",
     "NeighborGraph",
     "NeighborLists",
+    "Pairs",
     "Table",
     "Terms",
     "engine_at_hand",
     "get_engine",
     "is_engine",
     "is_torch",
+    "known_separation",
     "native_available",
+    "separation",
 ]
