@@ -9,12 +9,14 @@
 #include <optional>
 #include <stdexcept>
 #include <type_traits>
+#include <vector>
 
 #include "direct.hpp"
 #include "direction.hpp"
 #include "flats.hpp"
 #include "graph.hpp"
 #include "nearest.hpp"
+#include "pairs.hpp"
 #include "sweeps.hpp"
 #include "terms.hpp"
 
@@ -303,6 +305,31 @@ void flat_distances(Matrix queries, Matrix references, Index rows, Matrix weight
     metricboost::flat_distances(flats, threads, out.data());
 }
 
+// The pairs as an m x 2 array.
+nb::ndarray<nb::numpy, std::int32_t, nb::ndim<2>> pairs_above(Matrix x, Labels ends, double bar,
+                                                              double prior, std::size_t wanted,
+                                                              std::size_t threads) {
+    const metricboost::Classes classes{x.data(), x.shape(0), x.shape(1), ends.data(),
+                                       ends.shape(0)};
+    std::int32_t before = 0;
+    for (std::size_t c = 0; c < classes.count; ++c) {
+        require(ends.data()[c] > before, "a class needs a row");
+        before = ends.data()[c];
+    }
+    require(classes.count > 1 && static_cast<std::size_t>(before) == classes.n,
+            "the classes do not fill the table");
+    require(bar > 0 && prior >= 0 && wanted > 0, "nothing is wanted");
+    using Numbers = std::vector<std::int32_t>;
+    auto *out = new Numbers();
+    nb::capsule owner(out, [](void *p) noexcept { delete static_cast<Numbers *>(p); });
+    {
+        nb::gil_scoped_release release;
+        for (const auto &pair : metricboost::pairs_above(classes, {bar, prior, wanted}, threads))
+            out->insert(out->end(), {pair.a, pair.b});
+    }
+    return {out->data(), {out->size() / 2, 2}, owner};
+}
+
 }  // namespace
 
 NB_MODULE(_native, m) {
@@ -330,6 +357,7 @@ NB_MODULE(_native, m) {
     m.def("term_columns", &term_columns);
     m.def("nearest_of_queries", &nearest_of_queries);
     m.def("nearest_directly", &nearest_directly);
+    m.def("pairs_above", &pairs_above);
     m.def("nearest", &nearest, "z"_a, "guide"_a, "rounding"_a, "classes"_a, "slots"_a, "sizes"_a, "previous"_a.none(),
           "sgemm"_a, "dgemm"_a, "threads"_a, "rows"_a, "distances"_a);
 }

@@ -5,6 +5,7 @@
 // Not used with ThreadSanitizer, which is not yet initialised when the loader makes its choice.
 #if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_THREAD__)
+#define MULTIVERSIONED
 #define MULTIVERSION __attribute__((target_clones("avx512f", "avx2", "default")))
 // Inlined into every version of the calling function, so that inner loops have no function calls.
 #define INNER static inline __attribute__((always_inline))

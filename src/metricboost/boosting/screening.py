@@ -11,23 +11,19 @@ With K > 2 classes the score is the root of ``chi2 = sum_c (m_c - m)^2 / e_c``, 
 moment in class c, e_c the square of its standard error and m the mean of the m_c weighted by
 1 / e_c. For K = 2 this is the studentised difference. The threshold is the root of the quantile of
 the chi2 distribution with K - 1 degrees of freedom that has the tail probability of the two-class
-threshold under a normal distribution.
+threshold under a normal distribution. The scores are computed by an engine.
 """
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import chdtri, ndtr
 
 from .._blocks import slices
 from .._typing import Float, Index
+from ..engines import Centred, Engine, Pairs, engine_at_hand, known_separation, separation
 from ..model import Term
 from .classes import members
 
@@ -41,27 +37,9 @@ MARGIN = 0.5
 MARGIN_BEFORE_GATE = -0.5
 #: Default limit of the work of screening, in multiply-adds per moment (n p^2).
 BUDGET = 1.6e11
-#: Columns in a tile of the pair matrix for two classes. With more classes a tile has fewer columns,
-#: so that the tiles stay in the cache.
-TILE = 256
-#: With at least ROUGH_COLUMNS columns, pairs are first scored in float32, and only pairs that may
-#: be above the threshold are scored again in float64. float32 has seven digits, and a score needs
-#: three: ROUGH is the relative error allowed for. If more than FEW_ABOVE pairs of a tile may be
-#: above the threshold, the whole tile is scored again.
-ROUGH_COLUMNS, ROUGH, FEW_ABOVE = 1000, 1e-3, 1000
 #: With more than two classes, classes with fewer rows are ignored: their moments are not precise
 #: enough for tail probabilities of 1e-6.
 FEW_ROWS = 8
-#: With more than two classes, the variance in each class is shrunk towards the common variance, as
-#: if the common variance had been observed on this many additional rows. The variance of ten rows
-#: is sometimes far too small, and without shrinkage the largest of p(p+1)/2 scores is due to such a
-#: variance: ten classes of ten rows with 100 noise columns gave three false pairs per table without
-#: shrinkage and none with shrinkage.
-PRIOR_ROWS = 10
-
-
-#: The negated score of a pair, so that the best pair is sorted first, and its two columns.
-Found = tuple[float, int, int]
 
 
 @dataclass(frozen=True)
@@ -90,7 +68,7 @@ def screen_pairs(
     budget: float = np.inf,
     threshold: float | None = None,
     margin: float = MARGIN,
-    threads: int = 1,
+    engine: Engine | None = None,
 ) -> Screening:
     """The best pairs of columns with a score above the threshold.
 
@@ -107,8 +85,8 @@ def screen_pairs(
     threshold : float, optional
         By default ``sqrt(2 log(p(p+1))) + margin``.
     margin : float
-    threads : int
-        The number of threads. BLAS should use one thread in each of them.
+    engine : Engine, optional
+        Computes the scores. By default the native engine, if the package was built with it.
     """
     groups = screened_classes(labels)
     columns = np.arange(X.shape[1])
@@ -117,15 +95,8 @@ def screen_pairs(
     p = len(columns)
     if threshold is None:
         threshold = float(np.sqrt(2 * np.log(p * (p + 1)))) + margin
-    pairs = _Pairs(
-        [X[np.ix_(group, columns)] for group in groups], _as_rare(threshold, len(groups))
-    )
-    best: list[Found] = []
-    with ThreadPoolExecutor(threads) as pool:
-        for found in pool.map(pairs.of_rows, range(0, p, pairs.tile)):
-            best = heapq.nsmallest(n_pairs, best + found)
-    terms: list[Term] = [(int(columns[a]), int(columns[b])) for _, a, b in best]
-    return Screening(terms, [-s for s, _, _ in best], p)
+    engine, table = engine or engine_at_hand("auto"), Centred.of(X.T[columns], groups)
+    return _screening(engine.pairs_above(table, _as_rare(threshold, len(groups)), n_pairs), columns)
 
 
 def pairs_of_moments(
@@ -137,11 +108,15 @@ def pairs_of_moments(
     """
     p = len(columns)
     bar = _as_rare(float(np.sqrt(2 * np.log(p * (p + 1)))) + margin, len(counts))
-    score = _known_separation(means, errors, counts)
-    a, b = _places(score > bar, slice(0, p), slice(0, p))
-    best = heapq.nsmallest(n_pairs, ((-s, i, j) for s, i, j in _rows(score[a, b], a, b)))
-    terms: list[Term] = [(int(columns[i]), int(columns[j])) for _, i, j in best]
-    return Screening(terms, [-s for s, _, _ in best], p)
+    a, b = np.triu_indices(p)
+    score = known_separation(means, errors, counts)[a, b]
+    return _screening(Pairs(a, b, score).best(n_pairs, bar), columns)
+
+
+def _screening(found: Pairs, columns: Index) -> Screening:
+    """The pairs that were found, which refer to ``columns`` by position."""
+    a, b = columns[found.a].tolist(), columns[found.b].tolist()
+    return Screening(list(zip(a, b)), found.scores.tolist(), len(columns))
 
 
 def screened_classes(labels: Index) -> list[Index]:
@@ -166,149 +141,6 @@ def _as_rare(threshold: float, n_classes: int) -> float:
     return float(np.sqrt(chdtri(n_classes - 1, tail)))
 
 
-class _Pairs:
-    """The centred columns of each class, and the pairs with a score above a bar."""
-
-    def __init__(self, tables: Sequence[Float], bar: float) -> None:
-        self._bar = bar
-        self._classes = [_Moments(X - X.mean(axis=0)) for X in tables]
-        self._p = tables[0].shape[1]
-        self.tile = max(2 * TILE // len(tables), 1)
-        self._rough: _RoughPairs | None = None
-        if len(tables) == 2 and self._p >= ROUGH_COLUMNS and bar > 0:
-            self._rough = _RoughPairs([own.X for own in self._classes], bar)
-
-    def of_rows(self, start: int) -> list[Found]:
-        """Pairs of the columns of the tile row at ``start`` with these and all later columns."""
-        rows = slice(start, min(start + self.tile, self._p))
-        found: list[Found] = []
-        for first in range(start, self._p, self.tile):
-            found += self._of_tile(rows, slice(first, min(first + self.tile, self._p)))
-        return found
-
-    def _of_tile(self, rows: slice, cols: slice) -> list[Found]:
-        if self._rough is not None:
-            a, b = _places(self._rough.may_be_above(rows, cols), rows, cols)
-            if len(a) <= FEW_ABOVE:
-                exact = _pair_scores(self._classes, a, b)
-                return [(-s, i, j) for s, i, j in _rows(exact, a, b) if s > self._bar]
-        score = _scores(self._classes, rows, cols)
-        a, b = _places(score > self._bar, rows, cols)
-        return [(-s, i, j) for s, i, j in _rows(score[a - rows.start, b - cols.start], a, b)]
-
-
-class _Moments:
-    """The centred columns of one class and their squares, for the moments of products."""
-
-    def __init__(self, X: npt.NDArray[Any]) -> None:
-        self.X = X
-        self._square = X * X
-
-    def of(self, rows: slice, cols: slice) -> tuple[Float, Float]:
-        """Means of the products of the columns, and their squared standard errors."""
-        n = len(self.X)
-        mean = self.X[:, rows].T @ self.X[:, cols]
-        mean *= 1 / n
-        spread = self._square[:, rows].T @ self._square[:, cols]
-        spread *= 1 / n
-        spread -= mean * mean
-        np.maximum(spread, 0.0, out=spread)
-        spread *= 1 / max(n - 1, 1)
-        return mean, spread
-
-
-class _RoughPairs:
-    """The pairs that may have a score above a bar for two classes, in float32.
-
-    Let m_c be the mean of a product in class c and q_c the mean of its square. The score is above
-    the bar b if ``(m0 - m1)^2 > b^2 sum_c (q_c - m_c^2) / (n_c - 1)``. The columns are scaled in
-    advance so that the matrix products are the m_c and the weighted sum of the q_c, and no division
-    is needed. To allow for rounding, the q_c are made smaller by the share ``ROUGH``.
-    """
-
-    def __init__(self, tables: Sequence[Float], bar: float) -> None:
-        freedom = [max(len(X) - 1, 1) for X in tables]
-        self._means = [(X / np.sqrt(len(X))).astype(np.float32) for X in tables]
-        self._lost = [np.float32(bar**2 / f) for f in freedom]
-        squares = [
-            X * X * np.sqrt((1 - ROUGH) * bar**2 / (len(X) * f)) for X, f in zip(tables, freedom)
-        ]
-        self._squares = np.vstack(squares).astype(np.float32)
-
-    def may_be_above(self, rows: slice, cols: slice) -> npt.NDArray[np.bool_]:
-        first, second = (own[:, rows].T @ own[:, cols] for own in self._means)
-        separation = first - second
-        separation *= separation
-        for mean, lost in zip((first, second), self._lost):
-            mean *= mean
-            mean *= lost
-            separation += mean
-        above: npt.NDArray[np.bool_] = (
-            separation > self._squares[:, rows].T @ self._squares[:, cols]
-        )
-        return above
-
-
-def _places(found: npt.NDArray[np.bool_], rows: slice, cols: slice) -> tuple[Index, Index]:
-    """The pairs (a, b) with ``a <= b`` that were found in a tile."""
-    if not found.any():
-        return np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp)
-    a, b = np.nonzero(found)
-    a, b = a + rows.start, b + cols.start
-    return a[a <= b], b[a <= b]
-
-
-def _rows(*columns: npt.NDArray[Any]) -> Iterator[tuple[Any, ...]]:
-    return zip(*(column.tolist() for column in columns))
-
-
-def _pair_scores(classes: Sequence[_Moments], a: Index, b: Index) -> Float:
-    """The scores of the pairs ``(a[i], b[i])``."""
-    if not len(a):
-        return np.empty(0)
-    products = [own.X[:, a] * own.X[:, b] for own in classes]
-    means = np.stack([product.mean(axis=0) for product in products])
-    errors = np.stack([product.var(axis=0) / max(len(product) - 1, 1) for product in products])
-    return _known_separation(means, errors, [len(own.X) for own in classes])
-
-
-def _scores(classes: Sequence[_Moments], rows: slice, cols: slice) -> Float:
-    """The scores of all pairs of a tile."""
-    means, errors = zip(*(own.of(rows, cols) for own in classes))
-    return _known_separation(np.stack(means), np.stack(errors), [len(own.X) for own in classes])
-
-
-def _known_separation(means: Float, errors: Float, counts: list[int]) -> Float:
-    """The scores, with 0 for products that do not vary."""
-    score = _separation(means, errors, counts)
-    score[errors.sum(axis=0) <= 1e-20] = 0.0
-    return score
-
-
-def _separation(means: Float, errors: Float, counts: list[int]) -> Float:
-    """The scores: the root of chi2, which is |t| for two classes.
-
-    ``means`` and ``errors`` (squared standard errors) have the classes as their first axis.
-    """
-    if len(means) == 2:
-        variance = np.maximum(errors[0] + errors[1], np.finfo(float).tiny)
-        result: Float = np.abs(means[0] - means[1]) / np.sqrt(variance)
-        return result
-    precision = 1 / np.maximum(_shrunk(errors, counts), 1e-100)
-    centre = (precision * means).sum(axis=0) / precision.sum(axis=0)
-    result = np.sqrt((precision * (means - centre) ** 2).sum(axis=0))
-    return result
-
-
-def _shrunk(errors: Float, counts: list[int]) -> Float:
-    """The squared errors, with the variance in each class shrunk towards the common variance."""
-    n = np.array(counts, dtype=float).reshape(-1, *[1] * (errors.ndim - 1))
-    variance, weight = n * errors, np.maximum(n - 1, 1)
-    common = (weight * variance).sum(axis=0) / weight.sum()
-    result: Float = (weight * variance + PRIOR_ROWS * common) / (weight + PRIOR_ROWS) / n
-    return result
-
-
 def _best_columns(X: Float, groups: list[Index], size: int) -> Index:
     """The ``size`` columns that differ most in mean or spread between the classes, at O(n p)."""
     size, counts = max(size, 2), [len(group) for group in groups]
@@ -321,6 +153,6 @@ def _best_columns(X: Float, groups: list[Index], size: int) -> Index:
         for power in (values, (values - values.mean(axis=1)[:, None]) ** 2):
             means = power @ among
             errors = np.maximum((power * power) @ among - means**2, 0.0) / np.array(counts)
-            score = _separation(means.T, errors.T, counts)
+            score = separation(means.T, errors.T, counts)
             best[columns] = np.maximum(best[columns], score)
     return np.sort(np.argsort(-best, kind="stable")[:size])

@@ -4,20 +4,25 @@ from .base import Array, Engine, Laplacian, NeighborGraph, NeighborLists, Table,
 from .choice import engine_at_hand, get_engine, is_engine, is_torch, native_available
 from .flats import Flats
 from .host import HostEngine
+from .pairs import Centred, Pairs, known_separation, separation
 
 __all__ = [
     "Array",
+    "Centred",
     "Engine",
     "Flats",
     "HostEngine",
     "Laplacian",
     "NeighborGraph",
     "NeighborLists",
+    "Pairs",
     "Table",
     "Terms",
     "engine_at_hand",
     "get_engine",
     "is_engine",
     "is_torch",
+    "known_separation",
     "native_available",
+    "separation",
 ]

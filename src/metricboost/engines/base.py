@@ -16,7 +16,8 @@ from typing import Any, ClassVar
 import numpy.typing as npt
 
 from .._typing import Array, Float, Index, Rows
-from . import algebra, flats, line_search
+from . import algebra, flats, line_search, pairs
+from .pairs import Centred, Pairs
 
 #: A term whose deviation is at most this share of its largest value does not vary.
 CONSTANT = 1e-10
@@ -373,6 +374,21 @@ class Engine(ABC):
         ----------
         table : Table
         """
+
+    def pairs_above(self, table: Centred, bar: float, n_pairs: int) -> Pairs:
+        """The best pairs of columns with a score above ``bar``, with the best pair first.
+
+        ``engines/pairs.py`` defines the scores.
+
+        Parameters
+        ----------
+        table : Centred
+            In main memory.
+        bar : float
+        n_pairs : int
+            The largest number of pairs.
+        """
+        return pairs.pairs_above(table, bar, n_pairs, self.threads)
 
     def truncated_powers(self, A: Float, starts: Index, kappa: int) -> Index:
         """The supports that truncated power iterations end at (the paper's Algorithm 2).

@@ -16,6 +16,7 @@ from . import _native  # type: ignore[attr-defined]
 from .base import NeighborGraph, NeighborLists, Sweeps, Table, Terms
 from .flats import Flats
 from .host import HostEngine, HostGraph, HostTable
+from .pairs import PRIOR_ROWS, Centred, Pairs, pair_scores
 from .sweeps import KEPT_BYTES, MARGIN_ROWS, evenly_spaced
 
 #: Operations with fewer multiply-adds use one thread, because a second thread would not pay off.
@@ -29,6 +30,9 @@ FAR_APART = 2**15
 #: directions, which are computed from about TURNED_BY rows. Rows are not rotated if they have more
 #: than MOST_TURNED columns, or if their squares would overflow or underflow (SMALLEST).
 DIRECTIONS, TURNED_BY, MOST_TURNED, SMALLEST = 16, 4096, 512, 1e-100
+#: float32 rules out most pairs of columns. If it leaves more than this share of the pairs, all
+#: pairs are scored by matrix products, which is faster than pair by pair.
+DENSE = 0.05
 #: The BLAS routines of SciPy, for the tiles of the neighbour search.
 _SGEMM, _DGEMM = (cython_blas.__pyx_capi__[name] for name in ("sgemm", "dgemm"))
 #: The LAPACK routine of SciPy, for the largest eigenvalue of a small matrix.
@@ -143,6 +147,20 @@ class NativeEngine(HostEngine):
     def sweeps(self, table: Table) -> NativeSweeps:
         assert isinstance(table, HostTable)
         return NativeSweeps(table, self.threads)
+
+    def pairs_above(self, table: Centred, bar: float, n_pairs: int) -> Pairs:
+        p, n = table.columns.shape
+        if not (bar > 0 and n_pairs > 0):
+            return super().pairs_above(table, bar, n_pairs)
+        threads = self.threads if n * p**2 > WORTH_SHARING else 1
+        ends, prior = np.cumsum(table.counts, dtype=np.int32), PRIOR_ROWS
+        few = _native.pairs_above(
+            table.columns, ends, bar, prior if len(ends) > 2 else 0.0, n_pairs, threads
+        )
+        if len(few) > max(DENSE * p**2, MANY_ROWS):
+            return super().pairs_above(table, bar, n_pairs)
+        a, b = few.T.astype(np.intp)
+        return Pairs(a, b, pair_scores(table, a, b)).best(n_pairs, bar)
 
     def truncated_powers(self, A: Float, starts: Index, kappa: int) -> Index:
         supports = np.empty((len(starts), kappa), dtype=np.int32)

@@ -123,7 +123,7 @@ def _screened(
         rows = draw_among(np.arange(len(labels)), labels, affordable, options.boosting.seed)
         if len(rows) < len(labels):
             Xt, labels = Xt[:, rows], labels[rows]
-    return screen_pairs(Xt.T, labels, n_pairs, budget, margin=margin, threads=engine.threads)
+    return screen_pairs(Xt.T, labels, n_pairs, budget, margin=margin, engine=engine)
 
 
 def kept_boost(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar
 
@@ -27,12 +27,30 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Training:
-    """Embedded training rows with their classes and weights."""
+    """Embedded training rows with their classes and weights.
+
+    Attributes
+    ----------
+    rows, labels, weight : ndarray
+    n_classes : int
+    shared : dict or None
+        The results that several readouts need. None keeps no results.
+    """
 
     rows: Float
     labels: Index
     weight: Float
     n_classes: int
+    shared: dict[Hashable, Any] | None = field(default=None, compare=False, repr=False)
+
+    def once(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """A result that several readouts need, computed once."""
+        if self.shared is None:
+            return compute()
+        if key not in self.shared:
+            self.shared[key] = compute()
+        result: T = self.shared[key]
+        return result
 
     def members(self, c: int) -> Index:
         """The numbers of the rows of a class."""
@@ -101,8 +119,6 @@ class Queries:
         self._engine = engine
         self._k_of_class = max((readout.k_of_class for readout in readouts), default=0)
         self._k_of_all = max((readout.k_of_all for readout in readouts), default=0)
-        self._many_readouts = len(readouts) > 1
-        self._kept: dict[Hashable, Any] = {}
 
     @cached_property
     def of_class(self) -> list[Near]:
@@ -132,13 +148,8 @@ class Queries:
         return self._engine.flat_distances(self.of_class[c].flats(queries, k), ridges)
 
     def once(self, key: Hashable, compute: Callable[[], T]) -> T:
-        """A result that several readouts need, computed once. A single readout keeps no results."""
-        if not self._many_readouts:
-            return compute()
-        if key not in self._kept:
-            self._kept[key] = compute()
-        result: T = self._kept[key]
-        return result
+        """A result for the queries that several readouts need, computed once."""
+        return self.training.once((id(self), key), compute)
 
 
 class Fitted(Protocol):
@@ -202,6 +213,8 @@ def evidence(
     engine: Engine, training: Training, rows: Float, readouts: Sequence[Readout]
 ) -> dict[Readout, Float]:
     """The evidence of several readouts for embedded rows. Neighbours are searched for once."""
+    if len(readouts) > 1:
+        training = replace(training, shared={})
     queries = Queries(engine, training, rows, readouts)
     return {readout: readout.fit(training).evidence(queries) for readout in readouts}
 

@@ -42,10 +42,12 @@ class Kernel(Readout):
                 f"and {len(training.rows)} rows are too many: set max_references to {MOST_ROWS} or "
                 "less."
             )
-        gamma = 1.0 / (self.width * median_squared(training.rows))
+        rows = training.rows
+        median = training.once("median distance", lambda: median_squared(rows))
+        squared = training.once("distances", lambda: squared_distances(rows, rows))
+        gamma = 1.0 / (self.width * median)
         machine = SVC(C=self.cost, kernel="precomputed")
-        kernel = gaussian(training.rows, training.rows, gamma)
-        machine.fit(kernel, training.labels, sample_weight=training.weight)
+        machine.fit(gaussian(squared, gamma), training.labels, sample_weight=training.weight)
         return FittedKernel(machine, gamma)
 
 
@@ -57,23 +59,26 @@ class FittedKernel:
     gamma: float
 
     def evidence(self, queries: Queries) -> Float:
-        training, starts = queries.training.rows, range(0, max(len(queries.rows), 1), BLOCK)
-        blocks = (queries.rows[start : start + BLOCK] for start in starts)
-        kernels = (gaussian(block, training, self.gamma) for block in blocks)
+        starts = range(0, max(len(queries.rows), 1), BLOCK)
+        kernels = (gaussian(self._squared(queries, start), self.gamma) for start in starts)
         score = np.concatenate([self.machine.decision_function(kernel) for kernel in kernels])
         return np.stack([-score, score], axis=1) if score.ndim == 1 else score
 
-
-def gaussian(queries: Float, rows: Float, gamma: float) -> Float:
-    """``exp(-gamma * squared distance)`` for all pairs of a query and a row."""
-    center = rows.mean(axis=0)
-    squared = squared_distances(queries - center, rows - center)
-    squared *= -gamma
-    return np.exp(squared, out=squared)
+    def _squared(self, queries: Queries, start: int) -> Float:
+        block, rows = queries.rows[start : start + BLOCK], queries.training.rows
+        return queries.once(("distances", start), lambda: squared_distances(block, rows))
 
 
-def squared_distances(a: Float, b: Float) -> Float:
+def gaussian(squared: Float, gamma: float) -> Float:
+    """``exp(-gamma * squared distance)``."""
+    result = -gamma * squared
+    return np.exp(result, out=result)
+
+
+def squared_distances(queries: Float, rows: Float) -> Float:
     """The squared distances of all pairs, by a matrix product. Negative results are set to 0."""
+    center = rows.mean(axis=0)
+    a, b = queries - center, rows - center
     squared: Float = -2 * a @ b.T
     squared += (a**2).sum(axis=1)[:, None]
     squared += (b**2).sum(axis=1)
@@ -83,7 +88,6 @@ def squared_distances(a: Float, b: Float) -> Float:
 def median_squared(rows: Float, max_rows: int = 1000) -> float:
     """The median squared distance between rows; between ``max_rows`` evenly spaced rows if more."""
     some = rows[np.linspace(0, len(rows) - 1, min(len(rows), max_rows)).astype(np.intp)]
-    some = some - some.mean(axis=0)
     squared = squared_distances(some, some)[np.triu_indices(len(some), k=1)]
     median = float(np.median(squared))
     return median if median > 0 else 1.0
