@@ -44,9 +44,10 @@ def shortlist(
 ) -> Index:
     """The candidates of a large panel that may have entries in xi, in ascending order."""
     diagonal = state.diagonal(weights, candidates.every())[panel]
-    starts = largest(diagonal[None, :], N_STARTS)[0]
-    if kappa == 1:
-        return panel[starts]
-    rows = state.rows(weights, candidates.every(), panel[starts])[:, panel]
-    near = largest(np.abs(rows), min(round(PER_START * kappa), len(panel)))
-    return panel[np.union1d(starts, near)]
+    chosen: Index = largest(diagonal[None, :], N_STARTS)[0]
+    if kappa > 1:
+        rows = state.rows(weights, candidates.every(), panel[chosen])[:, panel]
+        near = largest(np.abs(rows), min(round(PER_START * kappa), len(panel)))
+        chosen = np.union1d(chosen, near)
+    found: Index = panel[chosen]
+    return found
