@@ -6,6 +6,7 @@
 #include <nanobind/stl/optional.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <stdexcept>
 #include <type_traits>
@@ -174,9 +175,16 @@ void pull_back_all(metricboost::Sweeps &sweeps, Matrix y, std::size_t threads, O
     sweeps.pull_back(y.data(), y.shape(1), std::max<std::size_t>(threads, 1), out.data());
 }
 
+// Numbers that are not finite cannot be ordered, and no places would be found.
+void check_symmetric(const Matrix &A) {
+    require(A.shape(0) == A.shape(1), "A must be square");
+    for (std::size_t i = 0; i < A.size(); ++i)
+        require(std::isfinite(A.data()[i]), "A has numbers that are not finite");
+}
+
 void truncated_powers(Matrix A, Labels starts, OutIndex supports) {
     const std::size_t q = A.shape(0), kappa = supports.shape(1);
-    require(A.shape(1) == q, "A must be square");
+    check_symmetric(A);
     require(supports.shape(0) == starts.shape(0), "starts and supports differ in number");
     require(kappa > 0 && kappa <= q, "too many or too few entries");
     for (std::size_t s = 0; s < starts.shape(0); ++s)
@@ -190,7 +198,7 @@ void truncated_powers(Matrix A, Labels starts, OutIndex supports) {
 void leading_eigenvectors(Matrix A, Labels places, Labels ends, nb::capsule dsyevr,
                           OutVector values, OutMatrix vectors) {
     const std::size_t q = A.shape(0), count = ends.shape(0);
-    require(A.shape(1) == q, "A must be square");
+    check_symmetric(A);
     require(values.shape(0) == count && vectors.shape(0) == count && vectors.shape(1) == q,
             "the result has the wrong shape");
     std::int32_t before = 0;

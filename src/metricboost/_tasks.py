@@ -41,17 +41,16 @@ def run_tasks(
     with one_blas_thread():
         if min(n_threads, len(tasks)) <= 1:
             return [_counted(task(), i, len(tasks), done) for i, task in enumerate(tasks)]
-        cancelled = threading.Event()
+        cancelled, found = threading.Event(), list[T | FitInterrupted]()
         pool = ThreadPoolExecutor(
             min(n_threads, len(tasks)), initializer=_enter, initargs=(cancelled,)
         )
         with pool:
             try:
                 futures = [pool.submit(_run, task) for task in tasks]
-                found = [
-                    _counted(_result(future), i, len(tasks), done)
-                    for i, future in enumerate(futures)
-                ]
+                for i, future in enumerate(futures):
+                    result = _result(future)
+                    found.append(_counted(result, i, len(tasks), done))
             except BaseException:
                 cancelled.set()
                 pool.shutdown(wait=False, cancel_futures=True)

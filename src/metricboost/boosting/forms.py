@@ -45,10 +45,10 @@ def shortlist(
     """The candidates of a large panel that may have entries in xi, in ascending order."""
     diagonal = state.diagonal(weights, candidates.every())[panel]
     starts = largest(diagonal[None, :], N_STARTS)[0]
-    if kappa == 1:
-        return panel[starts]
-    rows = np.abs(state.rows(weights, candidates.every(), panel[starts]))
-    near = largest(rows[:, panel], min(round(PER_START * kappa), len(panel)))
     chosen = np.zeros(len(panel), dtype=bool)
-    chosen[starts] = chosen[near] = True
-    return panel[chosen]
+    chosen[starts] = True
+    if kappa > 1:
+        rows = np.abs(state.rows(weights, candidates.every(), panel[starts]))
+        chosen[largest(rows[:, panel], min(round(PER_START * kappa), len(panel)))] = True
+    found: Index = panel[chosen]
+    return found

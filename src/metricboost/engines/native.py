@@ -116,8 +116,9 @@ class NativeSweeps(Sweeps):
             self._sweeps = _native.Sweeps(self._Xt, self._rows, degree, self._room)
         known = self._sweeps.size
         if known < len(terms):
-            new = terms.factors[known:], terms.moments[known:]
-            self._sweeps.append(*map(_contiguous, new), self._shared(len(terms) - known))
+            new = terms[known:]
+            factors, moments = _contiguous(new.factors), _contiguous(new.moments)
+            self._sweeps.append(factors, moments, self._shared(len(new)))
         return self._sweeps
 
     def _shared(self, terms: int) -> int:

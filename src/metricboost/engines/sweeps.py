@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from .._typing import Float, Index
-from .base import Array, NeighborGraph, Sweeps, Table, Terms
+from .._typing import Array, Float, Index
+from .base import NeighborGraph, Sweeps, Table, Terms
 
 #: Column margins are computed for BLOCK candidates at a time. The number is larger for tables with
 #: few rows (a block has at least FEW_NUMBERS numbers) and smaller for tables with many rows (at

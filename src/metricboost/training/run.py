@@ -57,7 +57,7 @@ class Run:
         then probably has several such threads, for example those of joblib, Dask or a web server.
         """
         if self.n_jobs is not None:
-            return effective_n_jobs(self.n_jobs)
+            return int(effective_n_jobs(self.n_jobs))
         alone = threading.current_thread() is threading.main_thread()
         return allowed_threads() if alone else 1
 
