@@ -4,8 +4,10 @@ from .base import Array, Engine, Laplacian, NeighborGraph, NeighborLists, Table,
 from .choice import engine_at_hand, get_engine, is_engine, is_torch, native_available
 from .flats import Flats
 from .host import HostEngine
+from .sorting import FEW_QUERIES, Search
 
 __all__ = [
+    "FEW_QUERIES",
     "Array",
     "Engine",
     "Flats",
@@ -13,6 +15,7 @@ __all__ = [
     "Laplacian",
     "NeighborGraph",
     "NeighborLists",
+    "Search",
     "Table",
     "Terms",
     "engine_at_hand",

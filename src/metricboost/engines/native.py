@@ -15,13 +15,11 @@ from . import _native  # type: ignore[attr-defined]
 from .base import NeighborGraph, NeighborLists, Sweeps, Table, Terms
 from .flats import Flats
 from .host import HostEngine, HostGraph, HostTable
-from .sorting import nearest_by_sorting
+from .sorting import FEW_QUERIES, nearest_by_sorting
 from .sweeps import KEPT_BYTES, MARGIN_ROWS, evenly_spaced
 
 #: Operations with fewer multiply-adds use one thread, because a second thread would not pay off.
 WORTH_SHARING = 2**20
-#: With fewer queries, references are not divided into blocks, because this would not pay off.
-FEW_QUERIES = 16
 #: Tables with fewer rows and fewer numbers are searched with one thread.
 MANY_ROWS, MANY_NUMBERS = 2048, 2**21
 #: A graph with at least this many rows stores rows that are near each other together. The rows do
