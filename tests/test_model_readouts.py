@@ -16,7 +16,7 @@ from scipy.spatial.distance import cdist, pdist
 from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 
-from metricboost.engines import get_engine, native_available
+from metricboost.engines import FEW_QUERIES, get_engine, native_available
 from metricboost.engines.flats import BLOCK
 from metricboost.model.readouts import (
     READOUTS,
@@ -566,3 +566,24 @@ def test_rows_in_their_span_keep_all_distances() -> None:
     assert np.allclose(cdist(b, a), cdist(queries, rows), rtol=1e-10, atol=0)
     assert np.allclose(cdist(a, a), cdist(rows, rows), rtol=1e-10, atol=1e-6)
     assert np.array_equal(in_span(rows[:, :5], queries[:, :5])[1], queries[:, :5])
+
+
+# --- few queries
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_few_queries_have_the_evidence_of_many(engine: str) -> None:
+    """Few queries are searched for in another way, with the same result."""
+    training = table(3, n=400, dimensions=9)
+    queries = queries_for(training, 3 * FEW_QUERIES)
+    for readout in (Margin(5), Hull(10, 0.3), Votes(5)):
+        together = found(training, queries, readout, engine)
+        alone = np.vstack([found(training, row[None], readout, engine) for row in queries])
+        assert_allclose(alone, together, rtol=1e-10)
+
+
+def test_the_rows_of_a_class_are_prepared_once() -> None:
+    training = table(2)
+    first = [own.search for own in training.of_class]
+    found(training, queries_for(training, 1), Hull(5, 0.3))
+    assert all(own.search is one for own, one in zip(training.of_class, first))

@@ -13,10 +13,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from .._blocks import slices
 from .._typing import Float, Rows
 
 #: Size of a block of pairs of columns that are compared at once, in bytes of packed rows.
 BLOCK_BYTES = 2**24
+#: The number of values that are compared with the values of their columns at once.
+BLOCK = 2**17
 
 
 class Levels:
@@ -36,17 +39,17 @@ class Levels:
     def __init__(self, Xt: Float) -> None:
         low, high = Xt.min(axis=1), Xt.max(axis=1)
         self.two_valued = np.zeros(len(Xt), dtype=bool)
-        bits = []
-        for j, column in enumerate(Xt):
-            at_high = column == high[j]
-            if (at_high | (column == low[j])).all():
-                self.two_valued[j] = True
-                bits.append(np.packbits(at_high))
+        bits = [np.empty((0, -(-Xt.shape[1] // 8)), dtype=np.uint8)]
+        for part in slices(len(Xt), Xt.shape[1], BLOCK):
+            at_high = Xt[part] == high[part, None]
+            two_valued = (at_high | (Xt[part] == low[part, None])).all(axis=1)
+            self.two_valued[part] = two_valued
+            bits.append(np.packbits(at_high[two_valued], axis=1))
         self._place = np.cumsum(self.two_valued) - 1
-        self._high = np.array(bits, dtype=np.uint8).reshape(len(bits), -(-Xt.shape[1] // 8))
+        self._high = np.concatenate(bits)
         self._low = ~self._high
         rest = Xt.shape[1] % 8
-        if rest and len(bits):  # clear the padding bits beyond the last row
+        if rest:  # clear the padding bits beyond the last row
             self._low[:, -1] &= np.uint8(256 - 2 ** (8 - rest))
 
     def linear(self, a: Rows, b: Rows) -> npt.NDArray[np.bool_]:

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import chi2_contingency
 
-from .._blocks import PIECE, column_panels, dense
+from .._blocks import PIECE, column_panels, dense, slices
 from .._typing import Data, Float, Index
 
 #: A column is constant if its deviation is below this share of its largest absolute value: the
@@ -30,6 +30,8 @@ INFLATED = 0.1
 FEW = 0.01
 #: Tables with more rows than this are read in smaller pieces.
 MANY_ROWS = 12_500
+#: Constants are computed for blocks of columns with this many numbers (4 MiB).
+BLOCK = 2**19
 #: The probability that at least one indicator becomes a candidate if values are missing at random.
 BY_CHANCE = 0.05
 
@@ -135,23 +137,78 @@ def column_constants(
     If a clip is given, columns whose deviation is inflated by outliers get the mean and the
     deviation of the values within the clip.
     """
-    low, high = panel.min(axis=0), panel.max(axis=0)
-    size = np.maximum(np.abs(low), np.abs(high))
-    safe = np.where(size > 0, size, 1.0)
-    unit = panel / safe  # numbers up to 1, because squares of larger numbers may overflow
+    n, p = panel.shape
+    center, scale, varies = np.empty(p), np.empty(p), np.empty(p, dtype=bool)
+    for part in slices(p, n, BLOCK):
+        center[part], scale[part], varies[part] = _constants_of_block(panel[:, part], clip)
+    return center, scale, varies
+
+
+def _constants_of_block(
+    block: Float, clip: float | None
+) -> tuple[Float, Float, npt.NDArray[np.bool_]]:
+    low, high = block.min(axis=0), block.max(axis=0)
+    size = _size(low, high)
+    unit = block / size  # numbers up to 1, because squares of larger numbers may overflow
     mean, deviation = unit.mean(axis=0), unit.std(axis=0)
-    # A column with a deviation below 1e-307 counts as constant: dividing by it would overflow.
-    varies = (deviation > CONSTANT) & (high > low) & (deviation * safe >= np.finfo(float).tiny)
-    center, scale = mean * safe, np.where(varies, deviation * safe, 1.0)
+    varies = _varies(low, high, size, deviation)
+    center, scale = mean * size, np.where(varies, deviation * size, 1.0)
     if clip is not None:
         unit -= mean
         unit /= np.where(varies, deviation, 1.0)
-        for j in np.flatnonzero(varies & inflated(beyond(unit, clip), len(unit))):
-            others = panel[np.abs(unit[:, j]) <= clip, j]
-            (own_center,), (own_scale,), (vary,) = column_constants(others[:, None], clip)
-            if vary:  # otherwise only the outliers vary, as in a column of zeros and a few ones
-                center[j], scale[j] = own_center, own_scale
+        columns = np.flatnonzero(varies & inflated(beyond(unit, clip), len(unit)))
+        inside = np.abs(unit.T[columns]) <= clip
+        _leave_out(columns, block.T[columns], inside, clip, center, scale)
     return center, scale, varies
+
+
+def _leave_out(
+    columns: Index,
+    values: Float,
+    inside: npt.NDArray[np.bool_],
+    clip: float,
+    center: Float,
+    scale: Float,
+) -> None:
+    """Set the constants of inflated columns to those of the values within the clip.
+
+    ``values`` has a row for each of the columns, and ``inside`` says which values are within the
+    clip. If the constants are still inflated, the values beyond the new clip are left out, too.
+    """
+    while len(columns):
+        low = np.where(inside, values, np.inf).min(axis=1)
+        high = np.where(inside, values, -np.inf).max(axis=1)
+        some = high > low  # otherwise only the outliers vary, as in zeros and a few ones
+        columns, values, inside = columns[some], values[some], inside[some]
+        low, high, count = low[some], high[some], inside.sum(axis=1)
+        size = _size(low, high)
+        unit = np.where(inside, values / size[:, None], 0.0)
+        mean = unit.sum(axis=1) / count
+        unit = np.where(inside, unit - mean[:, None], 0.0)
+        deviation = np.sqrt((unit**2).sum(axis=1) / count)
+        vary = _varies(low, high, size, deviation)
+        center[columns[vary]], scale[columns[vary]] = (mean * size)[vary], (deviation * size)[vary]
+        unit /= np.where(vary, deviation, 1.0)[:, None]
+        again = vary & inflated(beyond(unit.T, clip), count)
+        columns, values = columns[again], values[again]
+        inside = inside[again] & (np.abs(unit[again]) <= clip)
+
+
+def _size(low: Float, high: Float) -> Float:
+    """The largest absolute value of each column; 1 for columns of zeros."""
+    size: Float = np.maximum(np.abs(low), np.abs(high))
+    return np.where(size > 0, size, 1.0)
+
+
+def _varies(low: Float, high: Float, size: Float, deviation: Float) -> npt.NDArray[np.bool_]:
+    """Whether columns vary. ``deviation`` is the deviation of the columns divided by ``size``.
+
+    A column with a deviation below 1e-307 counts as constant: dividing by it would overflow.
+    """
+    result: npt.NDArray[np.bool_] = (
+        (deviation > CONSTANT) & (high > low) & (deviation * size >= np.finfo(float).tiny)
+    )
+    return result
 
 
 def beyond(scaled: Float, clip: float) -> Float:
@@ -162,11 +219,11 @@ def beyond(scaled: Float, clip: float) -> Float:
     return np.stack([np.bincount(columns, weights, n_columns) for weights in each])
 
 
-def inflated(far: Float, n: int) -> npt.NDArray[np.bool_]:
+def inflated(far: Float, n: int | Index) -> npt.NDArray[np.bool_]:
     """Whether the deviation of a column is inflated by a few outliers.
 
     ``far`` is the result of ``beyond`` for columns scaled to variance 1, and ``n`` the number of
-    rows.
+    rows (or the number for each column).
     """
     count, total, squares = far
     others = np.maximum(n - count, 1)

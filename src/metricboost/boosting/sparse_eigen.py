@@ -28,7 +28,7 @@ def sparse_eigenvector(engine: Engine, A: Float, n_nonzero: int) -> tuple[Index,
         return np.array([np.argmax(to_twelve_digits(diagonal))]), np.ones(1)
     starts = largest(diagonal[None, :], min(N_STARTS, len(A)))[0]
     supports = engine.truncated_powers(A, starts, kappa)
-    values, vectors = engine.leading_eigenvectors(A, supports)
+    values, vectors = engine.leading_eigenvectors(A, list(supports))
     best = int(np.argmax(to_twelve_digits(values)))
     return _without_zeros(supports[best], vectors[best, supports[best]])
 

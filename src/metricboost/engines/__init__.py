@@ -6,8 +6,10 @@ from .choice import engine_at_hand, get_engine, is_engine, is_torch, native_avai
 from .flats import Flats
 from .host import HostEngine
 from .pairs import Centred, Pairs, known_separation, separation
+from .sorting import FEW_QUERIES, Search
 
 __all__ = [
+    "FEW_QUERIES",
     "Array",
     "Centred",
     "Engine",
@@ -17,6 +19,7 @@ __all__ = [
     "NeighborGraph",
     "NeighborLists",
     "Pairs",
+    "Search",
     "Table",
     "Terms",
     "engine_at_hand",

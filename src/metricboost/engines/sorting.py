@@ -18,6 +18,8 @@ from .base import NeighborLists
 
 #: Number of queries in a block.
 BLOCK = 512
+#: With fewer queries than this, other searches would not pay off.
+FEW_QUERIES = 16
 #: The k + SPARE references with the smallest approximate distances are ranked by exact distances.
 #: Matrix products have rounding errors, so only exact distances decide between nearly equal
 #: distances. If more references may be as near as the k-th, all of these are ranked.
@@ -34,17 +36,7 @@ def nearest_by_sorting(
 
     ``itself[i]``, if given, is a reference that is not a neighbour of query i: the query itself.
     """
-    k = min(k, len(references) - (itself is not None))
-    rows, distances = np.empty((len(queries), k), dtype=np.int32), np.empty((len(queries), k))
-    if k == 0:
-        return rows, distances
-    search = _Search(references, k)
-    for start in range(0, len(queries), BLOCK):
-        part = slice(start, start + BLOCK)
-        rows[part], distances[part] = search(
-            queries[part], None if itself is None else itself[part]
-        )
-    return rows, distances
+    return Search(references).nearest(queries, k, itself)
 
 
 def lists_by_sorting(z: Float, classes: Index, lists: NeighborLists) -> tuple[Rows, Float]:
@@ -74,17 +66,27 @@ def searches(classes: Index, lists: NeighborLists) -> Iterator[tuple[Index, Inde
                 yield own, others, int(size), int(starts[number])
 
 
-class _Search:
-    """Exact search among the references."""
+class Search:
+    """Exact search among some references. What does not depend on the queries is computed once."""
 
-    def __init__(self, references: Float, k: int) -> None:
+    def __init__(self, references: Float) -> None:
         self._references = references
-        self._center = references.mean(axis=0)
+        self._center = references.mean(axis=0) if len(references) else 0.0
         self._centred = references - self._center
         self._norms = np.einsum("ij,ij->i", self._centred, self._centred)
-        self._k = k
+        self._largest = np.sqrt(self._norms.max(initial=0.0))
 
-    def __call__(self, queries: Float, omit: Index | None) -> tuple[Rows, Float]:
+    def nearest(self, queries: Float, k: int, itself: Index | None = None) -> tuple[Rows, Float]:
+        """As ``nearest_by_sorting``."""
+        k = min(k, len(self._references) - (itself is not None))
+        rows, distances = np.empty((len(queries), k), dtype=np.int32), np.empty((len(queries), k))
+        for start in range(0, len(queries) if k else 0, BLOCK):
+            part = slice(start, start + BLOCK)
+            omit = None if itself is None else itself[part]
+            rows[part], distances[part] = self._of_block(queries[part], k, omit)
+        return rows, distances
+
+    def _of_block(self, queries: Float, k: int, omit: Index | None) -> tuple[Rows, Float]:
         centred = queries - self._center
         # |q|^2 is left out of the approximate distances: it does not change the order in a row.
         rough = (-2 * centred) @ self._centred.T
@@ -93,34 +95,37 @@ class _Search:
         if omit is not None:
             rough[np.arange(len(rough)), omit] = np.inf
             available -= 1
-        size = min(self._k + SPARE, available)
-        found = np.argsort(rough, axis=1, kind="stable")[:, :size].astype(np.int32)
-        rows, distances = self._ranked(queries, np.sort(found, axis=1))
+        size = min(k + SPARE, available)
+        found = np.argpartition(rough, size - 1, axis=1)[:, :size].astype(np.int32)
+        found.sort(axis=1)
+        rows, distances = self._ranked(queries, found, k)
         if size < available:
-            bar, doubtful = self._doubtful(rough, found, centred)
+            bar, doubtful = self._doubtful(np.take_along_axis(rough, found, 1), centred, k)
             for i in doubtful:
                 near = np.flatnonzero(rough[i] <= bar[i]).astype(np.int32)
-                rows[i], distances[i] = self._ranked(queries[[i]], near[None, :])
+                rows[i], distances[i] = self._ranked(queries[[i]], near[None, :], k)
         return rows, distances
 
-    def _doubtful(self, rough: Float, found: Rows, centred: Float) -> tuple[Float, Index]:
+    def _doubtful(self, rough: Float, centred: Float, k: int) -> tuple[Float, Index]:
         """An upper bound on the k-th distance of each query, and the queries to search again.
+
+        ``rough`` has the approximate distances of the candidates of each query.
 
         A query is searched again if its last spare candidate is within the bound, because further
         references may be within the bound too.
         """
-        ends = np.take_along_axis(rough, found[:, [self._k - 1, -1]], 1)
-        size = np.sqrt(np.einsum("ij,ij->i", centred, centred)) + np.sqrt(self._norms.max())
+        ends = np.sort(rough, axis=1)[:, [k - 1, -1]]
+        size = np.sqrt(np.einsum("ij,ij->i", centred, centred)) + self._largest
         # Distances that agree to twelve digits are ties. The rounding error of the product is
         # added.
         error = (2.0**-35 + 4 * (centred.shape[1] + 2) * np.finfo(float).eps) * size**2
         bar = ends[:, 0] + error + COARSE
         return bar, np.flatnonzero(~(ends[:, 1] > bar))
 
-    def _ranked(self, queries: Float, candidates: Rows) -> tuple[Rows, Float]:
+    def _ranked(self, queries: Float, candidates: Rows, k: int) -> tuple[Rows, Float]:
         """The k nearest of the candidates, which are sorted by number."""
         exact = squared_distances(queries, self._references, candidates)
-        order = np.argsort(to_twelve_digits(exact), axis=1, kind="stable")[:, : self._k]
+        order = np.argsort(to_twelve_digits(exact), axis=1, kind="stable")[:, :k]
         return np.take_along_axis(candidates, order, 1), np.take_along_axis(exact, order, 1)
 
 

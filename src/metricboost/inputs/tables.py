@@ -31,8 +31,7 @@ def check_table(estimator: Any, X: Any, *, reset: bool, missing: str = "error") 
     X = validate_data(
         estimator, X, reset=reset, **_layout(estimator), ensure_min_samples=2 if reset else 1,
     )  # fmt: skip
-    names, remedy = column_names(estimator, X.shape[1]), _remedy(estimator)
-    _refuse_not_finite(X, names, None if missing == "impute" else remedy)
+    _refuse_not_finite(estimator, X, None if missing == "impute" else _remedy(estimator))
     return X
 
 
@@ -47,8 +46,7 @@ def check_training(
     X, y = validate_data(
         estimator, X, y, **_layout(estimator), ensure_min_samples=2, multi_output=False,
     )  # fmt: skip
-    names, remedy = column_names(estimator, X.shape[1]), _remedy(estimator)
-    _refuse_not_finite(X, names, None if missing == "impute" else remedy)
+    _refuse_not_finite(estimator, X, None if missing == "impute" else _remedy(estimator))
     check_classification_targets(y)
     return X, y
 
@@ -196,12 +194,15 @@ def _kind(column: Any) -> str:
     return "numbers"
 
 
-def _refuse_not_finite(X: Data, names: Sequence[str], remedy_for_missing: str | None) -> None:
+def _refuse_not_finite(estimator: Any, X: Data, remedy_for_missing: str | None) -> None:
     """Raise an error for columns with infinity, or with NaN if a remedy for NaN is given."""
     missing: Sequence[int] | Index = (
         [] if remedy_for_missing is None else _columns_with(X, np.isnan)
     )
-    complain_of_columns(missing, _columns_with(X, np.isinf), names, remedy_for_missing)
+    infinite = _columns_with(X, np.isinf)
+    if len(missing) or len(infinite):
+        names = column_names(estimator, X.shape[1])
+        complain_of_columns(missing, infinite, names, remedy_for_missing)
 
 
 def complain_of_columns(

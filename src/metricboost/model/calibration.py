@@ -176,9 +176,9 @@ def _direction(point: Point, held: npt.NDArray[np.bool_]) -> Float:
     hessian[held] = 0.0
     hessian[:, held] = 0.0
     hessian[held, held] = 1.0
-    direction: Float = np.linalg.solve(hessian, np.where(held, 0.0, -point.gradient))
-    direction *= LONGEST / max(abs(float(direction[0])), LONGEST)
-    return direction
+    solved = np.linalg.solve(hessian, np.where(held, 0.0, -point.gradient))
+    direction: Float = np.asarray(solved, dtype=np.float64)
+    return direction * (LONGEST / max(abs(float(direction[0])), LONGEST))
 
 
 def _line_search(loss: Loss, point: Point, direction: Float, limits: Float) -> Point | None:

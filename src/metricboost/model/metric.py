@@ -476,7 +476,8 @@ class SparseMetric:
         """
         term, column = self._products.distinct_columns()
         portion = self.weights / np.bincount(term, minlength=len(self.columns))
-        extended: Float = np.bincount(column, portion[term], len(self.center))
+        extended = np.zeros(len(self.center))
+        np.add.at(extended, column, portion[term])
         shares = extended[: self.n_features]
         shares[list(self._indicators)] += extended[self.n_features :]
         total = shares.sum()

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..._blocks import slices
 from ..._typing import Float, Index, Rows
-from ...engines import Engine, Flats
+from ...engines import FEW_QUERIES, Engine, Flats, Search
 
 #: Squared distances smaller than this share of the total variance of the embedding are set to this
 #: value: rows may be equal, and evidence is the logarithm of a distance.
@@ -57,11 +57,28 @@ class Training:
         return np.flatnonzero(self.labels == c)
 
     @cached_property
+    def of_class(self) -> list[ClassRows]:
+        """The rows of each class."""
+        return [ClassRows(self, self.members(c)) for c in range(self.n_classes)]
+
+    @cached_property
     def floor(self) -> float:
         """The smallest squared distance. Smaller squared distances are set to this value."""
         panels = [self.rows[:, part] for part in slices(self.rows.shape[1], len(self.rows), 2**19)]
         variance = float(np.concatenate([panel.var(axis=0) for panel in panels] or [[]]).sum())
         return CLOSEST * (variance if variance > 0 else 1.0)
+
+
+class ClassRows:
+    """The training rows of one class, and the search among them for a few queries."""
+
+    def __init__(self, training: Training, members: Index) -> None:
+        self.rows = training.rows[members]
+        self.weight = training.weight[members]
+
+    @cached_property
+    def search(self) -> Search:
+        return Search(self.rows)
 
 
 @dataclass(frozen=True)
@@ -126,11 +143,12 @@ class Queries:
         return [self._near(c) for c in range(self.training.n_classes)]
 
     def _near(self, c: int) -> Near:
-        training, members = self.training, self.training.members(c)
-        references = training.rows[members]
-        rows, squared = self._engine.nearest(self.rows, references, self._k_of_class)
-        weight = training.weight[members][rows]
-        return Near(self.rows, references, rows, squared, weight, training.floor)
+        own, k = self.training.of_class[c], self._k_of_class
+        if len(self.rows) < FEW_QUERIES:
+            rows, squared = own.search.nearest(self.rows, k)
+        else:
+            rows, squared = self._engine.nearest(self.rows, own.rows, k)
+        return Near(self.rows, own.rows, rows, squared, own.weight[rows], self.training.floor)
 
     @cached_property
     def of_all(self) -> Rows:
