@@ -32,7 +32,7 @@ inline std::size_t first_byte(std::uint64_t word) {
 }
 
 // Products are computed in float64 if there are more columns. float32 would not be precise enough.
-constexpr std::size_t FLOAT_COLUMNS = 1024;
+constexpr std::size_t FLOAT_COLUMNS = 32768;
 // Larger than the relative difference of two distances that are equal to twelve digits.
 constexpr double TIE = 1e-10;
 // Subnormal numbers have few digits. Squared distances that differ by less than this are equal.

@@ -13,6 +13,8 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar
 
 import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpstrf
 
 from ..._blocks import slices
 from ..._typing import Float, Index, Rows
@@ -21,6 +23,10 @@ from ...engines import FEW_QUERIES, Engine, Flats, Search
 #: Squared distances smaller than this share of the total variance of the embedding are set to this
 #: value: rows may be equal, and evidence is the logarithm of a distance.
 CLOSEST = 1e-9
+
+#: Directions of the span of some rows are left out if the squared lengths of the rows in them are
+#: at most this share of the largest squared length of a row.
+SPAN = 1e-12
 
 T = TypeVar("T")
 
@@ -254,13 +260,12 @@ def in_span(rows: Float, queries: Float) -> tuple[Float, Float]:
         return rows, queries
     center = rows.mean(axis=0)
     rows, queries = rows - center, queries - center
-    values, vectors = np.linalg.eigh(rows @ rows.T)
-    real = values > values[-1] * len(values) * np.finfo(float).eps
-    size = np.sqrt(values[real])
-    inside = (queries @ rows.T) @ vectors[:, real] / size
+    gram = rows @ rows.T
+    factor, pivots, rank, _ = dpstrf(gram, lower=1, tol=SPAN * float(gram.diagonal().max()))
+    order = pivots - 1
+    coordinates = np.zeros((len(rows), rank + 1))
+    coordinates[order, :rank] = np.tril(factor)[:, :rank]
+    basis = rows[order[:rank]]
+    inside = solve_triangular(factor[:rank, :rank], basis @ queries.T, lower=True).T
     beyond = np.einsum("ij,ij->i", queries, queries) - np.einsum("ij,ij->i", inside, inside)
-    outside = np.sqrt(np.maximum(beyond, 0.0))[:, None]
-    return (
-        np.hstack([vectors[:, real] * size, np.zeros((len(rows), 1))]),
-        np.hstack([inside, outside]),
-    )
+    return coordinates, np.hstack([inside, np.sqrt(np.maximum(beyond, 0.0))[:, None]])
