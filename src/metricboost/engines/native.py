@@ -206,6 +206,8 @@ class NativeEngine(HostEngine):
             np.empty((len(z), lists.width), dtype=np.int32),
             np.empty((len(z), lists.width)),
         )
+        if previous is not None and previous.shape != rows.shape:
+            raise ValueError(f"previous has the shape {previous.shape}, not {rows.shape}.")
         which = classes.astype(np.int32), _contiguous(lists.slots), np.array(lists.sizes, np.int32)
         blas_and_threads = _SGEMM, _DGEMM, self.threads if z.size * len(z) > WORTH_SHARING else 1
         with one_blas_thread():
