@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "multiversion.hpp"
 #include "threads.hpp"
@@ -51,12 +52,13 @@ std::vector<float> panels(const Classes &classes) {
         const double *x = classes.x + j * n;
         double largest = 0.0, squares = 0.0;
         for (std::size_t k = 0; k < n; ++k) largest = std::max(largest, std::fabs(x[k]));
-        if (largest == 0.0) continue;
-        for (std::size_t k = 0; k < n; ++k) squares += (x[k] / largest) * (x[k] / largest);
-        const double size = std::sqrt(squares / static_cast<double>(n));
+        const double unit = 1 / largest;  // infinite for constant columns
+        if (!(unit < std::numeric_limits<double>::max())) continue;
+        for (std::size_t k = 0; k < n; ++k) squares += (x[k] * unit) * (x[k] * unit);
+        const double inverse = std::sqrt(static_cast<double>(n) / squares);
         float *to = packed.data() + j / WIDTH * WIDTH * n + j % WIDTH;
         for (std::size_t k = 0; k < n; ++k) {
-            const double value = x[k] / largest / size;
+            const double value = x[k] * unit * inverse;
             if (std::fabs(value) > NOTHING) to[k * WIDTH] = static_cast<float>(value);
         }
     }
