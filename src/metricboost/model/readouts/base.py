@@ -70,8 +70,11 @@ class Training:
     @cached_property
     def floor(self) -> float:
         """The smallest squared distance. Smaller squared distances are set to this value."""
-        panels = [self.rows[:, part] for part in slices(self.rows.shape[1], len(self.rows), 2**19)]
-        variance = float(np.concatenate([panel.var(axis=0) for panel in panels] or [[]]).sum())
+        rows, variance = self.rows, 0.0
+        center = rows.mean(axis=0)
+        for part in slices(len(rows), rows.shape[1], 2**16):
+            apart = rows[part] - center
+            variance += float(np.einsum("ij,ij->", apart, apart)) / len(rows)
         return CLOSEST * (variance if variance > 0 else 1.0)
 
 
