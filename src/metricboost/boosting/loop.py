@@ -25,8 +25,11 @@ from .sparse_eigen import sparse_eigenvector
 from .state import State
 from .terms import Candidates
 
-#: The loop ends after this many rejected attempts in a row.
-PATIENCE = 10
+#: The loop ends after PATIENCE rejected attempts in a row. If the attempts see random panels of the
+#: candidates, it ends after PATIENCE_WITH_PANELS rejected attempts: a panel often has no candidate
+#: that is worth a step. With ten rejections, rings with panels of the square root had an error of
+#: 0.186 instead of 0.160.
+PATIENCE, PATIENCE_WITH_PANELS = 10, 30
 
 
 @dataclass(frozen=True)
@@ -101,10 +104,11 @@ def _boosted(
         path.steps, path.n_attempts = known.steps, known.n_attempts
     state = State(candidates.table, labels, sample_weight)
     state.embed(candidates.terms(start.index), start.matrix)
-    more = path.n_attempts < options.max_iter and not _gave_up(path)
+    patience = PATIENCE if options.max_features is None else PATIENCE_WITH_PANELS
+    more = path.n_attempts < options.max_iter and not _gave_up(path, patience)
     follow(path, state, candidates, selected, lists, more)
     for attempt in range(path.n_attempts + 1, options.max_iter + 1):  # 2)
-        if _gave_up(path):
+        if _gave_up(path, patience):
             break
         in_bag, panel = draws(attempt, len(candidates))
         kappa = nonzeros(options.n_nonzero, len(panel))
@@ -132,8 +136,8 @@ def _boosted(
     return path
 
 
-def _gave_up(path: Path) -> bool:
-    return path.n_attempts - path.last_accepted() >= PATIENCE
+def _gave_up(path: Path, patience: int) -> bool:
+    return path.n_attempts - path.last_accepted() >= patience
 
 
 def _due(refresh_every: int | None, n_accepted: int) -> bool:

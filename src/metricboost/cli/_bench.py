@@ -70,7 +70,7 @@ def run_bench(voice: Voice, data: Path | None, comparison: Comparison) -> None:
     models = classifiers(comparison.tune, comparison.seed)
     found = []
     for name, split in _tables(voice, data, comparison):
-        # With one thread each, times can be compared and processes do not wait for each other.
+        # With one thread each, times can be compared.
         with voice.hearing_warnings(), voice.working(name) as progress, threadpool_limits(1):
             results = measured(split, models, comparison.splits, progress)
         found.append({"table": name, "results": results})

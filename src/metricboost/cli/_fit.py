@@ -65,7 +65,7 @@ class FitRun:
     ----------
     voice : Voice
     jobs : int or None
-        The number of processes; -1 for all cores.
+        The number of threads; -1 for all cores.
     checkpoint : Path or None
         The directory for intermediate results.
     """
@@ -117,7 +117,7 @@ def run_fit(data: Path, options: FitOptions, run: FitRun, output: Path, rows: bo
 def _checked_table(data: Path, options: FitOptions, run: FitRun) -> Any:
     """The table. Wrong arguments are refused before the fit."""
     if run.jobs == 0:
-        raise WrongUsageError("--jobs 0: give a number of processes, or -1 for all cores.")
+        raise WrongUsageError("--jobs 0: give a number of threads, or -1 for all cores.")
     check_target(options.target, options.drop)
     _check_scoring(options.scoring)
     frame = read_data(run.voice, data)

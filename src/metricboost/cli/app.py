@@ -34,7 +34,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of the random numbers.", min=0)]
 Jobs = Annotated[
-    int | None, typer.Option("--jobs", "-j", help="Number of processes; -1 for all cores.")
+    int | None, typer.Option("--jobs", "-j", help="Number of threads; by default all cores.")
 ]
 Balanced = Annotated[
     bool, typer.Option("--balanced", help="Give rare classes the same weight as frequent ones.")

@@ -1,8 +1,11 @@
-"""The interface of an engine: kernels on terms, neighbour graphs, neighbour search, and arrays.
+"""The interface of an engine: the kernels of a fit and of predictions, and arrays.
 
-Algorithm 1 (``boosting``) is written once, on the arrays of an engine, which are NumPy arrays or
-PyTorch tensors. The loss, the boosting steps and the gate are not part of an engine. The NumPy
-engine is the reference (the oracle), and every other engine is tested against it.
+The kernels are those on terms, passes over the candidates, neighbour graphs, the search for
+neighbours, the screening of pairs, the small computations of a step (power iterations, eigenvectors
+and the line search) and flats. Algorithm 1 (``boosting``) is written once, on the arrays of an
+engine, which are NumPy arrays or PyTorch tensors. The loss, the order of the computations of a step
+and the gate are not part of an engine. The NumPy engine is the reference (the oracle), and every
+other engine is tested against it.
 """
 
 from __future__ import annotations

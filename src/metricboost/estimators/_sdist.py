@@ -125,7 +125,7 @@ class SDist(SavingMixin, EmbeddingMixin, BaseEstimator):  # type: ignore[misc]
         "int",
         [positive_integer()],
         """
-        The number of boosting steps that each fit attempts. A fit ends earlier if 30 attempts in a
+        The number of boosting steps that each fit attempts. A fit ends earlier if 10 attempts in a
         row are rejected.
         """,
         of_a_fit=True,
@@ -399,11 +399,13 @@ class SDist(SavingMixin, EmbeddingMixin, BaseEstimator):  # type: ignore[misc]
         "int or None",
         [None, positive_integer(), Interval(Integral, None, -1, closed="right")],
         """
-        The number of processes among which the averaged fits, and the choices after the fits, are
-        divided. A table of more than 16 million numbers, a single fit and the engine "torch" use
-        one process with this number of threads. -1 is the number of cores. None uses one process,
-        with as many threads as BLAS may use: all cores, unless threadpoolctl or a joblib worker
-        sets a limit. The model does not depend on ``n_jobs``.
+        The number of threads in which the averaged fits run, and the choices after the fits. -1 is
+        the number of cores. None is the number of threads that BLAS may use: all cores, unless an
+        environment variable, threadpoolctl or a worker process of joblib sets a limit. If ``fit``
+        is called in another thread than the main thread, for example in a thread of joblib or of a
+        Dask worker, None is one thread. A single fit, and each fit of a table of more than 16
+        million numbers, uses all of these threads; such fits run one after the other. The engine
+        "torch" runs one fit at a time. The model does not depend on ``n_jobs``.
         """,
         of_the_machine=True,
     )

@@ -203,9 +203,9 @@ class SDistClassifierCV(
         SDistClassifier,
         "n_jobs",
         """
-        The number of processes among which folds and configurations are divided. -1 is the number
-        of cores. None means one process, with as many threads as BLAS may use. The engine "torch"
-        always uses one process.
+        The number of threads in which the fits of all folds and configurations run, and the choices
+        after them. Their values and limits are those of :class:`SDistClassifier`. ``n_jobs`` of the
+        estimator is ignored.
         """,
     )
     verbose: int = parameter_of(SDistClassifier, "verbose")

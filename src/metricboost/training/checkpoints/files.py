@@ -279,7 +279,7 @@ class FitFile:
         self._last_written = time.monotonic()
 
     def _warn(self, kind: str, message: str) -> None:
-        """Warn in the process that started the fit, which may be another one."""
+        """Give the warning. With a channel, the thread that started the fit gives it."""
         if self._channel is not None:
             self._channel.warn(kind, message)
         else:

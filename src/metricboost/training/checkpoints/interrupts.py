@@ -1,8 +1,8 @@
 """Ctrl-C while fits write checkpoints: every fit ends after its current step and writes all of it.
 
-Fits may run in worker processes. They share a folder with the process that started them. A file in
-the folder asks all fits to stop. Another file collects the warnings of all fits, so that the
-process that started them can give each kind of warning once.
+Fits may run in several threads. They share a temporary folder with the thread that started them. A
+file in the folder asks all fits to stop. Another file collects the warnings of all fits, so that
+the thread that started them can give each kind of warning once.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ...errors import FitInterrupted
 
 @dataclass(frozen=True)
 class Channel:
-    """The folder that fits share with the process that started them.
+    """The folder that fits share with the thread that started them.
 
     Attributes
     ----------
@@ -41,12 +41,12 @@ class Channel:
         return os.path.exists(self.folder / "stop")
 
     def warn(self, kind: str, message: str) -> None:
-        """Pass a warning to the process that started the fits.
+        """Pass a warning to the thread that started the fits.
 
         Parameters
         ----------
         kind : str
-            A word for the cause. The process gives only the first warning of every kind.
+            A word for the cause. Only the first warning of every kind is given.
         message : str
         """
         line = f"{kind}\t{message}".replace("\n", " ")
