@@ -141,10 +141,11 @@ class Blocks:
         self.numbers: list[tuple[list[str], npt.NDArray[Any]]] = []
         self.texts: list[Cells] = []
         for numeric, own in _groups(frame, names, words):
+            part = frame if len(own) == frame.shape[1] else frame[own]
             if numeric:
-                self.numbers.append((own, _numbers(frame[own])))
+                self.numbers.append((list(part.columns), _numbers(part)))
             else:
-                self.texts.append(Cells(frame[own]))
+                self.texts.append(Cells(part))
 
 
 def _groups(
@@ -153,16 +154,29 @@ def _groups(
     """Columns of one type with at most CELLS values, and whether they are taken as numbers."""
     import pandas as pd
 
+    for dtype, alike in by_type(frame, names).items():
+        numeric, one_type = is_numeric(dtype), isinstance(dtype, np.dtype | pd.StringDtype)
+        for is_word in (False, True):
+            own = [name for name in alike if (name in words) == is_word]
+            alone = not one_type or (numeric and is_word)
+            size = 1 if alone else max(1, CELLS // max(len(frame), 1))
+            for start in range(0, len(own), size):
+                yield numeric and not is_word, own[start : start + size]
+
+
+def by_type(frame: Any, names: Sequence[str]) -> dict[Any, list[str]]:
+    """The columns of every type.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+    names : sequence of str
+    """
     types = dict(zip(frame.columns, frame.dtypes))
-    found: dict[tuple[Any, bool], list[str]] = {}
+    found: dict[Any, list[str]] = {}
     for name in names:
-        found.setdefault((types[name], name in words), []).append(name)
-    for (dtype, is_word), own in found.items():
-        numeric = is_numeric(dtype)
-        alone = not isinstance(dtype, np.dtype | pd.StringDtype) or (numeric and is_word)
-        size = 1 if alone else max(1, CELLS // max(len(frame), 1))
-        for start in range(0, len(own), size):
-            yield numeric and not is_word, own[start : start + size]
+        found.setdefault(types[name], []).append(name)
+    return found
 
 
 def _numbers(frame: Any) -> npt.NDArray[Any]:
@@ -183,8 +197,8 @@ def large_integers(frame: Any, names: Sequence[str]) -> set[str]:
     """
     import pandas as pd
 
-    types = dict(zip(frame.columns, frame.dtypes))
-    integers = [name for name in names if pd.api.types.is_integer_dtype(types[name])]
+    types = by_type(frame, names).items()
+    integers = [n for dtype, own in types if pd.api.types.is_integer_dtype(dtype) for n in own]
     found: set[str] = set()
     for own, values in Blocks(frame, integers).numbers:
         sizes = np.abs(values.astype(np.float64))

@@ -247,12 +247,13 @@ def _whole(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     return result
 
 
-def refuse_complex(name: str) -> None:
-    """Refuse a column of complex numbers."""
-    raise TableError(
-        f"Column {name!r} holds complex numbers. Replace it by two columns with their real and "
-        "imaginary parts."
-    )
+def refuse_complex(names: Sequence[str]) -> None:
+    """Refuse columns of complex numbers, if there are any."""
+    if names:
+        raise TableError(
+            f"Column {names[0]!r} holds complex numbers. Replace it by two columns with their real "
+            "and imaginary parts."
+        )
 
 
 def texts_among_numbers(first: str, count: int) -> str:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Float
 from ..errors import TableError
-from .cells import Blocks, Cells, large_integers
+from .cells import Blocks, Cells, by_type, large_integers
 from .columns import (
     FEWEST_ROWS,
     MISSING_LEVEL,
@@ -259,11 +259,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 def _training_blocks(frame: Any, names: Sequence[str]) -> Blocks:
     """The values of the columns of a training table. Dates and complex numbers are refused."""
-    types = dict(zip(frame.columns, frame.dtypes))
-    for name in names:
-        if types[name].kind == "c":
-            refuse_complex(name)
-    times = {name for name in names if is_time(types[name])}
+    types = by_type(frame, names).items()
+    refuse_complex([name for dtype, own in types if dtype.kind == "c" for name in own])
+    times = {name for dtype, own in types if is_time(dtype) for name in own}
     others = [name for name in names if name not in times]
     blocks = Blocks(frame, others, large_integers(frame, others))
     times.update(name for cells in blocks.texts for name in dates_among(cells))
