@@ -6,6 +6,8 @@ Imports inside functions and imports for type checking are included.
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -154,3 +156,39 @@ def edges() -> dict[str, set[str]]:
         if one.imported != one.importer:
             graph.setdefault(one.importer, set()).add(one.imported)
     return graph
+
+
+# --- what is imported when
+
+#: The modules of scikit-learn that metricboost uses.
+SKLEARN = "sklearn.metrics, sklearn.mixture, sklearn.model_selection, sklearn.svm"
+PRINT_MODULES = "import sys; print(*sys.modules)"
+
+
+def loaded(statement: str) -> set[str]:
+    """The modules that a new interpreter has after a statement."""
+    command = [sys.executable, "-c", f"{statement}; {PRINT_MODULES}"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
+    return set(done.stdout.split())
+
+
+def packages(found: set[str]) -> set[str]:
+    return {name.split(".")[0] for name in found} - sys.stdlib_module_names
+
+
+@pytest.mark.parametrize("statement", ["import metricboost", "import metricboost.cli"])
+def test_the_package_itself_imports_nothing(statement: str) -> None:
+    assert packages(loaded(statement)) - packages(loaded("pass")) == {"metricboost"}
+
+
+def test_the_help_of_the_command_needs_no_scikit_learn() -> None:
+    pytest.importorskip("typer")
+    assert not packages(loaded("import metricboost.cli.app")) & {"numpy", "pandas", "sklearn"}
+
+
+def test_an_estimator_imports_what_scikit_learn_imports() -> None:
+    """No pandas, matplotlib, torch or dask, and of joblib only what scikit-learn imports."""
+    found = loaded("from metricboost import SDistClassifier, load")
+    known = loaded(f"import {SKLEARN}")
+    assert packages(found) - packages(known) == {"metricboost"}
+    assert {name for name in found - known if name.startswith("joblib")} == set()

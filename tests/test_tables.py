@@ -410,6 +410,30 @@ def test_only_tables_are_encoded(table, advice):
             call(table)
 
 
+KINDS = {
+    "point": ["1.5", "-2.25", "NA", "3e2"], "comma": ["1,5", "2.000,25", "?", "3,0"],
+    "code": ["007", "010", "007", "3"], "word": ["a", " b", "a", None],
+    "flag": ["True", "False", "True", "NA"], "whole": ["1", "2", "2", "5"],
+    "empty": [None, "NA", "?", "."], "constant": ["5", "5", "5", "5"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("repeats", [5, 400])
+@pytest.mark.parametrize("kind", [str, object])
+def test_columns_are_encoded_together_as_each_alone(kind, repeats):
+    """Columns of one type are looked at together, and long ones in another way than short ones."""
+    columns = {f"{name}{i}": values * repeats for i in range(3) for name, values in KINDS.items()}
+    frame = pd.DataFrame(columns, dtype=kind)
+    encoder = TableEncoder()
+    together = encoder.fit_transform(frame)
+    alone = [TableEncoder().fit(frame[[name]]) for name in columns]
+    assert encoder.columns_ == [column for one in alone for column in one.columns_]
+    assert encoder.problems_ == [problem for one in alone for problem in one.problems_]
+    parts = [one.transform(frame[[name]]) for one, name in zip(alone, columns)]
+    np.testing.assert_array_equal(together, np.hstack(parts))
+    np.testing.assert_array_equal(together, encoder.transform(frame))
+
+
 def test_a_single_name_is_one_column():
     frame = mixed().drop(columns="outcome")
     assert "city=Oslo" not in TableEncoder(drop="city").fit(frame).features_

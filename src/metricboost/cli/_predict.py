@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -57,9 +58,12 @@ def run_predict(
         raise WrongUsageError(f"--copy {min(taken)}: the predictions have a column of this name.")
     tally = Tally(model)
     with voice.hearing_warnings(), voice.working("classifying") as progress, _sink(output) as write:
-        # The file is read twice, because only the whole file shows how its numbers are written.
-        scan = model.encoder_.scan(part for part in read_chunks(data, rows) if len(part))
-        for frame in read_chunks(data, rows):
+        # Only the whole file shows how its numbers are written. A file of several chunks is
+        # therefore read twice.
+        chunks = read_chunks(data, rows)
+        first = list(islice(chunks, 2))
+        scan = model.encoder_.scan(part for part in chain(first, chunks) if len(part))
+        for frame in first if len(first) < 2 else read_chunks(data, rows):
             check_columns(frame, copy)
             if not len(frame):
                 continue

@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from .._typing import Float, Index
-from ..engines import Engine
 from ..inspection import decomposed
 from ..model import Model
 from ._classified import ClassifiedRows
@@ -97,7 +96,7 @@ class Reasons:
     amounts: Float
 
 
-def rows_of_page(model: Model, rows: ClassifiedRows, engine: Engine | None) -> dict[str, Any]:
+def rows_of_page(model: Model, rows: ClassifiedRows) -> dict[str, Any]:
     """Points, classes, values and reasons of the first MOST_ROWS rows, packed for the page.
 
     Parameters
@@ -105,7 +104,6 @@ def rows_of_page(model: Model, rows: ClassifiedRows, engine: Engine | None) -> d
     model : Model
         With its training rows.
     rows : ClassifiedRows
-    engine : Engine or None
     """
     rows = rows.first(MOST_ROWS)
     projection = Projection.of(model.training.rows)
@@ -129,7 +127,7 @@ def rows_of_page(model: Model, rows: ClassifiedRows, engine: Engine | None) -> d
         "shares": projection.shares.round(3).tolist(),
         "variables": [model.metric.feature_names[j] for j in variables],
         "values": packed(rows.X[:, variables], "float32"),
-        **_packed_reasons(model, _reasons(model, rows, engine)),
+        **_packed_reasons(model, _reasons(model, rows)),
     }
 
 
@@ -158,13 +156,12 @@ def _as_integers(points: Float) -> npt.NDArray[np.uint16]:
     return result
 
 
-def _reasons(model: Model, rows: ClassifiedRows, engine: Engine | None) -> Reasons:
+def _reasons(model: Model, rows: ClassifiedRows) -> Reasons:
     """The reasons for the first rows, as many as MOST_WORK allows."""
     n_terms = len(model.metric.columns)
     rows = rows.first(MOST_WORK // max(n_terms, 1))
     against = _second_class(rows.probabilities, rows.predicted)
-    own = _nearest_of_class(model, rows.embedding, rows.predicted, engine)
-    other = _nearest_of_class(model, rows.embedding, against, engine)
+    own, other = (rows.nearest[np.arange(len(rows)), c] for c in (rows.predicted, against))
     terms = np.zeros((len(rows), min(REASONS, n_terms)), dtype=np.intp)
     amounts, distances = np.zeros(terms.shape), np.zeros((len(rows), 2))
     step = max(1, BLOCK_SIZE // max(n_terms, 1))
@@ -195,18 +192,6 @@ def _second_class(probabilities: Float, predicted: Index) -> Index:
     others[np.arange(len(others)), predicted] = -1.0
     result: Index = others.argmax(axis=1)
     return result
-
-
-def _nearest_of_class(
-    model: Model, embedding: Float, classes: Index, engine: Engine | None
-) -> Index:
-    """For every row, the place of the nearest training row of a class."""
-    found = np.zeros(len(embedding), dtype=np.intp)
-    for c in np.unique(classes):
-        own = np.flatnonzero(classes == c)
-        near, _ = model.nearest(embedding[own], 1, engine, int(c))
-        found[own] = near[:, 0]
-    return found
 
 
 def _packed_reasons(model: Model, reasons: Reasons) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TypedDict
 
 import numpy as np
@@ -74,7 +75,7 @@ def _stage(
     error = None
     if labelled is not None:
         X, labels = labelled
-        predicted = model.labels_of(model.log_odds_after(m, X, engine))
+        predicted = model.labels_of(replace(model, metric=metric).log_odds(X, engine))
         error = float(np.mean(predicted != model.classes[labels]))
     return {
         "step": m,

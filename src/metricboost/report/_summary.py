@@ -68,16 +68,11 @@ def summarised(
         explanation=explanation,
         rows=rows,
         quality=_quality(rows),
-        seen=_share_seen(model.best, rows, engine),
-        map=rows_of_page(model.best, rows, engine),
+        seen=float(np.mean(rows.squared.min(axis=1) == 0)),
+        map=rows_of_page(model.best, rows),
         stages=stages(model.best, rows, engine),
     )
 
 
 def _quality(rows: ClassifiedRows) -> Quality | None:
     return None if rows.labels is None else quality(rows.labels, rows.probabilities, rows.predicted)
-
-
-def _share_seen(best: Model, rows: ClassifiedRows, engine: Engine | None) -> float:
-    _, squared = best.nearest(rows.embedding, 1, engine)
-    return float(np.mean(squared[:, 0] == 0))

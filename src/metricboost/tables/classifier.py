@@ -126,9 +126,10 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise TableError(f"{y!r} is the target: it cannot be dropped.")
         known = has_label(values)
         labels = (labels_of if isinstance(y, str) else labels_as_given)(values[known], target)
-        rows = columns[known]
-        encoder = TableEncoder(self.drop, self.keep).fit(rows)
-        model = self._new_model().fit(_encoded(encoder, rows), labels)
+        rows = columns if known.all() else columns[known]
+        encoder = TableEncoder(self.drop, self.keep)
+        table = _named(encoder, encoder.fit_transform(rows))
+        model = self._new_model().fit(table, labels)
         _renumber(model, np.flatnonzero(known))
         problems = target_problems(known, target) + encoder.problems_
         self._set(model, encoder, problems, target, list(columns.columns))
@@ -180,7 +181,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         pandas.DataFrame
         """
         check_is_fitted(self)
-        return _encoded(self.encoder_, X, scan)
+        return _named(self.encoder_, self.encoder_.transform(X, scan))
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The predicted class of every row.
@@ -413,10 +414,11 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return made
 
 
-def _encoded(encoder: TableEncoder, table: Any, scan: TableScan | None = None) -> Any:
+def _named(encoder: TableEncoder, encoded: Float) -> Any:
+    """Encoded rows as a DataFrame with the names of the encoded columns."""
     import pandas as pd
 
-    return pd.DataFrame(encoder.transform(table, scan), columns=encoder.features_)
+    return pd.DataFrame(encoded, columns=encoder.features_)
 
 
 def _renumber(model: Any, numbers: Index) -> None:

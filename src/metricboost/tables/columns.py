@@ -7,12 +7,18 @@ Every decision that leaves a column out, or changes what its values mean, is rec
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from .._typing import Float, Index
 from ..errors import TableError
-from .decimals import NUMBER_SHARE, is_numeric, texts_of, too_large, training_numbers
+from .cells import Cells
+from .decimals import NUMBER_SHARE, POINT
 from .names import columns_named
 
 #: A category has one encoded column for each of this many most frequent levels.
@@ -98,73 +104,79 @@ class ColumnTypes:
     ----------
     keep : sequence of str
         Columns that are never taken for identifiers.
+
+    Attributes
+    ----------
+    columns : dict
+        The columns that are used, by name.
+    problems : dict
+        The problems of every column that has any, by name.
     """
 
     def __init__(self, keep: Sequence[str]) -> None:
         self.keep = keep
-        self.problems: list[Problem] = []
+        self.columns: dict[str, Column] = {}
+        self.problems: dict[str, list[Problem]] = {}
 
-    def column(self, values: Any, name: str, decimal: str) -> Column | None:
-        """What a column is; None if it is an identifier and not used.
+    def add_numbers(self, names: Sequence[str], values: npt.NDArray[Any]) -> None:
+        """Decide what columns of numbers are.
 
         Parameters
         ----------
-        values : pandas.Series
-        name : str
-        decimal : str
-            The decimal mark of its texts.
+        names : sequence of str
+        values : ndarray of shape (n_columns, n_rows)
         """
-        if values.dtype.kind == "c":
-            raise TableError(
-                f"Column {name!r} holds complex numbers. Replace it by two columns with their real "
-                "and imaginary parts."
-            )
-        typed = is_numeric(values) and not too_large(values)
-        values = values if typed else texts_of(values)
-        self._report_missing(values, name)
-        if typed:
-            return self._number(values, name)
-        present = values.notna()
-        if not present.any():
-            return Column(name, "number")
-        if too_large(values):  # as floating-point numbers, different values could become equal
-            return self._category(values, name)
-        numbers = training_numbers(values, decimal)
-        if numbers[present].notna().mean() >= NUMBER_SHARE:
-            wrong = values[present & numbers.isna()].tolist()
-            if wrong:
-                self._report("not a number", name, texts_among_numbers(wrong[0], len(wrong)))
-            return self._number(numbers, name, decimal)
-        return self._category(values, name)
+        self._report_missing(names, np.isnan(values))
+        self._numbers(names, values, [POINT] * len(names))
 
-    def _number(self, values: Any, name: str, decimal: str = ".") -> Column | None:
-        distinct = values.nunique()
-        if distinct <= 1:
-            self._report_constant(name)
-        elif self._is_identifier(values, name, distinct):
-            return None
-        return Column(name, "number", decimal=decimal)
+    def add_texts(self, cells: Cells, marks: Sequence[str]) -> None:
+        """Decide what columns of texts are.
 
-    def _is_identifier(self, values: Any, name: str, distinct: int) -> bool:
-        """Whether a column has different integers that are consecutive, or the name of an id."""
-        if not distinct == len(values) >= FEWEST_ROWS or name in self.keep:
-            return False
-        if values.dtype.kind not in "iu" and bool((values % 1 != 0).any()):
-            return False
-        consecutive = int(values.max()) - int(values.min()) == len(values) - 1
-        if not consecutive and not IDENTIFIER_NAME.search(name):
-            return False
-        self._report_identifier(name)
-        return True
+        Parameters
+        ----------
+        cells : Cells
+        marks : sequence of str
+            The decimal mark of every column.
+        """
+        names, present, numbers = cells.names, cells.present, cells.numbers(marks)
+        self._report_missing(names, ~present)
+        numeric = _are_numeric(cells, numbers)
+        wrong = present & np.isnan(numbers)
+        for j in np.flatnonzero(numeric & wrong.any(axis=1)).tolist():
+            first = cells.text(j, int(wrong[j].argmax()))
+            message = texts_among_numbers(first, int(wrong[j].sum()))
+            self._report("not a number", names[j], message)
+        own = np.flatnonzero(numeric).tolist()
+        self._numbers([names[j] for j in own], numbers[own], [marks[j] for j in own])
+        for j in np.flatnonzero(~numeric).tolist():
+            if present[j].any():
+                self._category(names[j], cells.objects[j][present[j]].tolist(), len(present[j]))
+            else:
+                self.columns[names[j]] = Column(names[j], "number")
 
-    def _category(self, values: Any, name: str) -> Column | None:
-        texts = values.dropna()
-        counts = texts.value_counts()
+    def _numbers(
+        self, names: Sequence[str], values: npt.NDArray[Any], marks: Sequence[str]
+    ) -> None:
+        ordered = np.sort(values, axis=1)  # NaN at the end
+        distinct, n_rows = _distinct(ordered), values.shape[1]
+        integers = (distinct == n_rows) & (n_rows >= FEWEST_ROWS) & _whole(values)
+        consecutive = integers & _consecutive(ordered)
+        for j, name in enumerate(names):
+            if distinct[j] <= 1:
+                self._report_constant(name)
+            named = integers[j] and IDENTIFIER_NAME.search(name)
+            if (consecutive[j] or named) and name not in self.keep:
+                self._report_identifier(name)
+            else:
+                self.columns[name] = Column(name, "number", decimal=marks[j])
+
+    def _category(self, name: str, texts: list[str], n_rows: int) -> None:
+        counts = Counter(texts)
         if len(counts) > max(MOST_LEVELS, IDENTIFIER_SHARE * len(texts)) and name not in self.keep:
             self._report_identifier(name)
-            return None
+            return
         # The most frequent levels first, and equally frequent levels in alphabetical order.
-        ordered = sorted(counts.index, key=lambda level: (-counts[level], level))
+        ordered = sorted(counts, key=lambda level: (-counts[level], level))
         if len(ordered) > MOST_LEVELS:
             self._report(
                 "levels", name,
@@ -172,17 +184,18 @@ class ColumnTypes:
                 "has an encoded column, and the other texts have none.",
             )  # fmt: skip
         levels = sorted(ordered[:MOST_LEVELS])
-        if values.isna().any():
+        if len(texts) < n_rows:
             levels.append(MISSING_LEVEL)
         if len(levels) <= 1:
             self._report_constant(name)
-            return Column(name, "category", tuple(levels))
-        return Column(name, "category", tuple(levels if len(levels) > 2 else levels[1:]))
+        self.columns[name] = Column(
+            name, "category", tuple(levels[1:] if len(levels) == 2 else levels)
+        )
 
-    def _report_missing(self, values: Any, name: str) -> None:
-        share = float(values.isna().mean())
-        if share > MANY_MISSING:
-            self._report("missing", name, f"is missing in {share:.0%} of the rows.")
+    def _report_missing(self, names: Sequence[str], missing: npt.NDArray[np.bool_]) -> None:
+        shares = missing.sum(axis=1) / max(missing.shape[1], 1)
+        for j in np.flatnonzero(shares > MANY_MISSING).tolist():
+            self._report("missing", names[j], f"is missing in {shares[j]:.0%} of the rows.")
 
     def _report_constant(self, name: str) -> None:
         message = "has only one value, so it cannot tell the classes apart."
@@ -196,7 +209,51 @@ class ColumnTypes:
         )  # fmt: skip
 
     def _report(self, kind: str, column: str, message: str) -> None:
-        self.problems.append(Problem(kind, column, message))
+        self.problems.setdefault(column, []).append(Problem(kind, column, message))
+
+
+def _are_numeric(cells: Cells, numbers: Float) -> npt.NDArray[np.bool_]:
+    """Which columns are numeric although they hold texts.
+
+    Integers that are too large for a float are no numbers, because different ones could become
+    equal. Neither are the texts of a column with a code such as 007.
+    """
+    found, present = (~np.isnan(numbers)).sum(axis=1), cells.present.sum(axis=1)
+    share = found / np.maximum(present, 1)
+    codes = cells.matching(r"0\d+").any(axis=1)
+    result: npt.NDArray[np.bool_] = (share >= NUMBER_SHARE) & ~codes & ~cells.too_large
+    return result
+
+
+def _distinct(ordered: npt.NDArray[Any]) -> Index:
+    """The number of different values of every row of a sorted array. NaN does not count."""
+    changes = (ordered[:, 1:] != ordered[:, :-1]) & ~np.isnan(ordered[:, 1:])
+    present = ~np.isnan(ordered[:, :1])
+    result: Index = present.sum(axis=1) + changes.sum(axis=1)
+    return result
+
+
+def _consecutive(ordered: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Which rows of a sorted array span as many numbers as they have values."""
+    low, high = ordered[:, :1].astype(np.float64), ordered[:, -1:].astype(np.float64)
+    result: npt.NDArray[np.bool_] = (high - low == ordered.shape[1] - 1).ravel()
+    return result
+
+
+def _whole(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Which rows of an array hold finite whole numbers only."""
+    whole = np.isfinite(values) & (values == np.rint(values))
+    result: npt.NDArray[np.bool_] = whole.all(axis=1)
+    return result
+
+
+def refuse_complex(names: Sequence[str]) -> None:
+    """Refuse columns of complex numbers, if there are any."""
+    if names:
+        raise TableError(
+            f"Column {names[0]!r} holds complex numbers. Replace it by two columns with their real "
+            "and imaginary parts."
+        )
 
 
 def texts_among_numbers(first: str, count: int) -> str:
@@ -206,33 +263,44 @@ def texts_among_numbers(first: str, count: int) -> str:
     return f"has {count} texts such as {first!r} among its numbers. They count as missing values."
 
 
-def refuse_dates(frame: Any, names: Iterable[str]) -> None:
+def is_time(dtype: Any) -> bool:
+    """Whether a type of columns is one of dates or durations."""
+    import pandas as pd
+
+    return bool(pd.api.types.is_datetime64_any_dtype(dtype) or dtype.kind in "Mm")
+
+
+def dates_among(cells: Cells) -> list[str]:
+    """The names of the columns that hold dates.
+
+    Parameters
+    ----------
+    cells : Cells
+    """
+    seen = cells.given & (cells.given.cumsum(axis=1) <= DATES_SEEN)
+    some, numbers = seen.sum(axis=1), (seen & ~np.isnan(cells.points)).sum(axis=1)
+    suspects = (some > 0) & (some - numbers >= NUMBER_SHARE * some)  # a number is no date
+    return [
+        cells.names[j]
+        for j in np.flatnonzero(suspects)
+        if sum(DATE.fullmatch(str(text)) is not None for text in cells.objects[j][seen[j]])
+        >= NUMBER_SHARE * some[j]
+    ]
+
+
+def refuse_dates(names: Sequence[str]) -> None:
     """Refuse columns of dates, since distances need numbers with a meaning.
 
     Parameters
     ----------
-    frame : pandas.DataFrame
-    names : iterable of str
-        The columns that are used.
+    names : sequence of str
+        The columns that hold dates.
     """
-    dates = [name for name in names if _is_date(frame[name])]
-    if dates:
-        drops = " ".join(f"--drop {name}" for name in dates)
+    if names:
+        drops = " ".join(f"--drop {name}" for name in names)
         raise TableError(
-            f"The {columns_named(dates)} hold{'s' if len(dates) == 1 else ''} dates, but distances "
+            f"The {columns_named(names)} hold{'s' if len(names) == 1 else ''} dates, but distances "
             "need numbers with a meaning, such as an age in days, a month or an hour. Replace "
             f"the dates by such numbers, or leave the dates out ({drops}; in Python "
-            f"drop={dates!r})."
+            f"drop={list(names)!r})."
         )
-
-
-def _is_date(values: Any) -> bool:
-    import pandas as pd
-
-    if pd.api.types.is_datetime64_any_dtype(values) or values.dtype.kind in "Mm":
-        return True
-    if is_numeric(values):
-        return False
-    texts = [str(value) for value in values.dropna().head(DATES_SEEN)]
-    dates = sum(DATE.fullmatch(text) is not None for text in texts)
-    return len(texts) > 0 and dates >= NUMBER_SHARE * len(texts)

@@ -8,21 +8,27 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Float
 from ..errors import TableError
+from .cells import Blocks, Cells, by_type, large_integers
 from .columns import (
     FEWEST_ROWS,
     MISSING_LEVEL,
     Column,
     ColumnTypes,
     Problem,
+    dates_among,
+    is_time,
+    refuse_complex,
     refuse_dates,
     texts_among_numbers,
 )
-from .decimals import Evidence, as_numbers, is_numeric, texts_of
+from .decimals import POINT
+from .evidence import Evidence
 from .names import as_frame, columns_named, names_of, refuse_duplicates, unknown_column
 
 
@@ -83,23 +89,44 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
+        self._fitted(as_frame(frame))
+        return self
+
+    def fit_transform(self, frame: Any, y: Any = None) -> Float:
+        """Decide what every column is, and encode the rows. The texts are looked at once.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+        y : ignored
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_encoded_columns)
+            Missing values are NaN.
+        """
         frame = as_frame(frame)
+        blocks = self._fitted(frame)
+        return self._encoded(blocks, len(frame), None)
+
+    def _fitted(self, frame: Any) -> Blocks:
+        """Decide what every column is; the values of the columns."""
         refuse_duplicates(frame.columns)
         drop, keep = names_of(self.drop), names_of(self.keep)
+        known = set(frame.columns)
         for name in (*drop, *keep):
-            if name not in frame.columns:
+            if name not in known:
                 raise TableError(unknown_column(name, frame.columns))
         names = [name for name in frame.columns if name not in drop]
-        refuse_dates(frame, names)
-        evidence = Evidence()
-        for name in names:
-            if not is_numeric(frame[name]):
-                evidence.add(name, texts_of(frame[name]))
-        types = ColumnTypes(keep)
-        found = [
-            types.column(frame[name], name, mark) for name, mark in evidence.marks(names).items()
-        ]
-        return self._set([column for column in found if column is not None], types.problems)
+        blocks = _training_blocks(frame, names)
+        types, marks = ColumnTypes(keep), Evidence.of(blocks.texts).marks(names)
+        for own, values in blocks.numbers:
+            types.add_numbers(own, values)
+        for cells in blocks.texts:
+            types.add_texts(cells, [marks[name] for name in cells.names])
+        problems = [problem for name in names for problem in types.problems.get(name, [])]
+        self._set([types.columns[name] for name in names if name in types.columns], problems)
+        return blocks
 
     @classmethod
     def of_columns(
@@ -156,19 +183,24 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         evidence = Evidence()
-        numbers = [column for column in self.columns_ if column.kind == "number"]
         for frame in frames:
             self._check_columns(frame)
-            texts = [column.name for column in numbers if not is_numeric(frame[column.name])]
+            texts = Blocks(frame, self._names("number")).texts
             if not texts:  # the columns of such a file have types, which later chunks share
                 break
-            for name in texts:
-                evidence.add(name, texts_of(frame[name]))
-        readings = evidence.readings({column.name: column.decimal for column in numbers})
-        return TableScan(readings, self.problems_)
+            for cells in texts:
+                evidence.add(cells)
+        return self._scan(evidence)
+
+    def _names(self, *kinds: str) -> list[str]:
+        return [column.name for column in self.columns_ if column.kind in kinds]
+
+    def _scan(self, evidence: Evidence) -> TableScan:
+        decimals = {one.name: one.decimal for one in self.columns_ if one.kind == "number"}
+        return TableScan(evidence.readings(decimals), self.problems_)
 
     def _check_columns(self, frame: Any) -> None:
-        names = [column.name for column in self.columns_]
+        names = self._names("number", "category")
         refuse_duplicates(frame.columns, names)
         lacking = [name for name in names if name not in frame.columns]
         if lacking:
@@ -194,21 +226,54 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         frame = as_frame(frame)
         self._check_columns(frame)
-        whole = self.scan([frame]) if scan is None else scan
-        parts = [_encoded(column, frame[column.name], whole) for column in self.columns_]
+        names, words = self._names("number", "category"), set(self._names("category"))
+        return self._encoded(Blocks(frame, names, words), len(frame), scan)
+
+    def _encoded(self, blocks: Blocks, n_rows: int, scan: TableScan | None) -> Float:
+        numbers = set(self._names("number"))
+        own = [cells for cells in blocks.texts if not numbers.isdisjoint(cells.names)]
+        whole = self._scan(Evidence.of(own)) if scan is None else scan
+        encoded = np.empty((n_rows, len(self.features_)))
+        places = self._places()
+        for names, values in (*blocks.numbers, *((one.names, whole.numbers(one)) for one in own)):
+            used = [j for j, name in enumerate(names) if name in numbers]
+            encoded[:, [places[names[j]] for j in used]] = values[used].T
+        words = {column.name: column for column in self.columns_ if column.kind == "category"}
+        for cells in blocks.texts:
+            for j, name in enumerate(cells.names):
+                if name in words:
+                    levels = words[name].levels
+                    at = slice(places[name], places[name] + len(levels))
+                    encoded[:, at] = _indicators(cells, j, levels)
         if scan is None:
             whole.check_texts()
-        return np.hstack(parts)
+        encoded[np.isinf(encoded)] = np.nan
+        return encoded
+
+    def _places(self) -> dict[str, int]:
+        """The first encoded column of every column."""
+        sizes = [len(column.features) for column in self.columns_]
+        starts = np.cumsum([0, *sizes]).tolist()
+        return {column.name: start for column, start in zip(self.columns_, starts)}
 
 
-def _encoded(column: Column, values: Any, scan: TableScan) -> Float:
-    if column.kind == "number":
-        numbers = values if is_numeric(values) else scan.numbers(column.name, texts_of(values))
-        result = numbers.to_numpy(dtype=np.float64, na_value=np.nan)
-        return np.where(np.isinf(result), np.nan, result)[:, None]
-    texts = texts_of(values).astype(object)
-    texts = texts.where(texts.notna(), MISSING_LEVEL)
-    return np.stack([(texts == level).to_numpy(dtype=float) for level in column.levels], axis=1)
+def _training_blocks(frame: Any, names: Sequence[str]) -> Blocks:
+    """The values of the columns of a training table. Dates and complex numbers are refused."""
+    types = by_type(frame, names).items()
+    refuse_complex([name for dtype, own in types if dtype.kind == "c" for name in own])
+    times = {name for dtype, own in types if is_time(dtype) for name in own}
+    others = [name for name in names if name not in times]
+    blocks = Blocks(frame, others, large_integers(frame, others))
+    times.update(name for cells in blocks.texts for name in dates_among(cells))
+    refuse_dates([name for name in names if name in times])
+    return blocks
+
+
+def _indicators(cells: Cells, column: int, levels: Sequence[str]) -> npt.NDArray[np.bool_]:
+    """Which rows have which level of a category, as an array of shape (n_rows, n_levels)."""
+    texts = np.where(cells.present[column], cells.objects[column], MISSING_LEVEL)
+    found: npt.NDArray[np.bool_] = texts[:, None] == np.array(levels, dtype=object)
+    return found
 
 
 class TableScan:
@@ -233,22 +298,26 @@ class TableScan:
         self._numbers: Counter[str] = Counter()
         self._first: dict[str, str] = {}
 
-    def numbers(self, name: str, texts: Any) -> Any:
-        """The texts of a numeric column as numbers; texts that are not numbers are counted.
+    def numbers(self, cells: Cells) -> Float:
+        """The texts of columns as numbers. In numeric columns, other texts are counted.
 
         Parameters
         ----------
-        name : str
-        texts : pandas.Series
+        cells : Cells
+
+        Returns
+        -------
+        ndarray of shape (n_columns, n_rows)
         """
-        if not texts.notna().any():
-            return texts.astype(float)
-        numbers = as_numbers(texts, self._readings[name])
-        wrong = texts[texts.notna() & numbers.isna()].tolist()
-        self._numbers[name] += int(numbers.notna().sum())
-        self._texts[name] += len(wrong)
-        if wrong:
-            self._first.setdefault(name, wrong[0])
+        numbers = cells.numbers([self._readings.get(name, POINT) for name in cells.names])
+        right = ~np.isnan(numbers)
+        wrong = cells.present & ~right
+        for j, name in enumerate(cells.names):
+            if name in self._readings:
+                self._numbers[name] += int(right[j].sum())
+                self._texts[name] += int(wrong[j].sum())
+                if name not in self._first and wrong[j].any():
+                    self._first[name] = cells.text(j, int(wrong[j].argmax()))
         return numbers
 
     def check_texts(self) -> None:

@@ -30,6 +30,9 @@ HEAD_BYTES = 2**16
 MOST_HEAD_BYTES = 2**26
 #: Rows in which the number of values is compared with the number of names.
 HEAD_ROWS = 50
+#: A CSV file with more columns than this is read in one piece. pandas reads a file in small pieces
+#: by default, and joining the pieces of very many columns takes most of the time.
+WIDE = 1000
 #: Rows of a chunk by default.
 CHUNK = 10_000
 #: The errors that readers raise if the content of a file does not fit its ending.
@@ -124,10 +127,11 @@ def _csv(path: Path, rows: int | None) -> Iterator[Any]:
 
     head = head_of(path)
     delimiter = _delimiter(head)
-    _check_header(head, delimiter, path)
+    n_columns = _check_header(head, delimiter, path)
     options: dict[str, Any] = {
         "sep": delimiter, "encoding": "utf-8-sig", "dtype": str, "keep_default_na": False,
         "na_values": [""], "skipinitialspace": True, "index_col": False,
+        "low_memory": n_columns <= WIDE,
     }  # fmt: skip
     if rows is None:
         yield pd.read_csv(path, **options)
@@ -136,8 +140,10 @@ def _csv(path: Path, rows: int | None) -> Iterator[Any]:
         yield from reader
 
 
-def _check_header(head: str, delimiter: str, path: Path) -> None:
-    """Refuse duplicate names, and rows near the beginning that have more values than names."""
+def _check_header(head: str, delimiter: str, path: Path) -> int:
+    """The number of names. Duplicate names are refused, and so are rows near the beginning that
+    have more values than names.
+    """
     rows = list(_first_rows(head, delimiter))
     names = [name.strip() for name in rows[0]]
     _refuse_duplicates(names, path)  # pandas would rename one of them
@@ -147,6 +153,7 @@ def _check_header(head: str, delimiter: str, path: Path) -> None:
                 f"{path} cannot be read as CSV: a row has {len(row)} values, but the header has "
                 f"{len(names)} names."
             )
+    return len(names)
 
 
 def _first_rows(head: str, delimiter: str) -> Iterator[list[str]]:

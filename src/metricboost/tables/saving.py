@@ -14,8 +14,8 @@ KINDS = ("number", "category")
 
 
 def pack_columns(columns: Sequence[Column]) -> list[dict[str, Any]]:
-    """Columns as plain values."""
-    return [asdict(column) for column in columns]
+    """Columns as plain values. JSON has no tuples, so the levels are a list."""
+    return [{**vars(column), "levels": list(column.levels)} for column in columns]
 
 
 def unpack_columns(values: Any) -> list[Column]:
