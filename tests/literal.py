@@ -22,7 +22,7 @@ Term = tuple[int, ...]
 Array = npt.NDArray[Any]
 
 MAX_GAIN = 10.0
-PATIENCE = 10
+PATIENCE, PATIENCE_WITH_PANELS = 10, 30
 N_STARTS = 5
 SMALL = 64
 PER_START = 1.5
@@ -517,6 +517,7 @@ def boost(
     draws = Draws(options.seed, len(labels), options.subsample, options.max_features)
     features, W, selected = fit.features, fit.start, list(start_terms)
     parts = current_parts(features, W, labels, options)
+    patience = PATIENCE if options.max_features is None else PATIENCE_WITH_PANELS
     last_accepted = 0
     for number in range(1, options.max_iter + 1):
         in_bag, panel = draws(number, len(features.terms))
@@ -547,7 +548,7 @@ def boost(
                 Accepted(number, step.support, step.xi, step.w, W, after, loss, refreshed,
                          len(selected), len(features.terms))
             )  # fmt: skip
-        if number - last_accepted >= PATIENCE:
+        if number - last_accepted >= patience:
             break
 
 

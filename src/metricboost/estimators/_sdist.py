@@ -126,7 +126,7 @@ class SDist(SavingMixin, EmbeddingMixin, BaseEstimator):  # type: ignore[misc]
         [positive_integer()],
         """
         The number of boosting steps that each fit attempts. A fit ends earlier if 10 attempts in a
-        row are rejected.
+        row are rejected (30 attempts if ``max_features`` makes each attempt see a random panel).
         """,
         of_a_fit=True,
     )
