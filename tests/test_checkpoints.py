@@ -131,9 +131,9 @@ class SDistClassifier(metricboost.SDistClassifier):
         return replace(super()._run(), write_every=0.0)
 
 engine, directory, output = sys.argv[1:]
-X, y = make_double_ring(300, 30, random_state=0)[:2]
+X, y = make_double_ring(1000, 30, random_state=0)[:2]
 model = SDistClassifier(
-    engine=engine, max_iter=25, n_averaged=2, refresh_every=4, random_state=0,
+    engine=engine, max_iter=40, n_averaged=2, refresh_every=4, random_state=0,
     checkpoint=directory or None,
 ).fit(X, y)
 model.save(output)

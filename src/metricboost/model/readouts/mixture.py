@@ -39,17 +39,23 @@ class Mixture(Readout):
         return [cls(variance, size) for variance in VARIANCES for size in COMPONENTS]
 
     def fit(self, training: Training) -> FittedMixture:
-        center = training.rows.mean(axis=0)
-        _, size, directions = np.linalg.svd(training.rows - center, full_matrices=False)
+        center, size, directions = training.once("directions", lambda: _directions(training.rows))
         held = np.cumsum(size**2) / max(float((size**2).sum()), np.finfo(float).tiny)
         n_directions = min(int(np.searchsorted(held, self.variance)) + 1, len(size))
         basis = directions[:n_directions].T
         rows = (training.rows - center) @ basis
-        of_each = [rows[training.members(c)] for c in range(training.n_classes)]
         # With more OpenMP threads, the result of k-means would depend on the number of threads.
         with threadpool_limits(1):
-            densities = [_density(own, self.n_components, training.floor) for own in of_each]
+            densities = [self._density(rows, c, training) for c in range(training.n_classes)]
         return FittedMixture(center, basis, densities)
+
+    def _density(self, rows: Float, c: int, training: Training) -> GaussianMixture:
+        """The density of a class. Readouts with the same directions and components share it."""
+        own = rows[training.members(c)]
+        affordable = max(1, len(own) // (2 * own.shape[1] + 2))
+        size = min(self.n_components, affordable)
+        key = "density", c, own.shape[1], size
+        return training.once(key, lambda: _density(own, size, training.floor))
 
 
 @dataclass(frozen=True)
@@ -65,12 +71,18 @@ class FittedMixture:
         return np.stack([density.score_samples(rows) for density in self.densities], axis=1)
 
 
+def _directions(rows: Float) -> tuple[Float, Float, Float]:
+    """The mean of the rows, their singular values, and their principal directions."""
+    center = rows.mean(axis=0)
+    _, size, directions = np.linalg.svd(rows - center, full_matrices=False)
+    return center, size, directions
+
+
 def _density(rows: Float, n_components: int, floor: float) -> GaussianMixture:
-    """A mixture fitted to rows, which may be equal. Few rows reduce the number of components."""
+    """A mixture fitted to rows, which may be equal."""
     rows = rows if len(rows) > 1 else np.repeat(rows, 2, axis=0)  # GaussianMixture needs two rows
-    affordable = max(1, len(rows) // (2 * rows.shape[1] + 2))
     mixture = GaussianMixture(
-        min(n_components, affordable), n_init=2, random_state=0,
+        n_components, n_init=2, random_state=0,
         reg_covar=max(1e-3 * float(rows.var(axis=0).mean()), floor),
     )  # fmt: skip
     with ignoring(ConvergenceWarning):
