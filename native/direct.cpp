@@ -23,9 +23,21 @@ constexpr std::size_t GROUP = 16;  // the number of groups of distances is a mul
 // Fewer queries are compared with all references without matrix products, whose preparation takes
 // longer.
 constexpr std::size_t FEW_QUERIES = 4;
+// Among at most FEW_VALUES values, the rank of each is found by comparing all pairs of values, which
+// has no branches and is faster than sorting.
+constexpr std::size_t FEW_VALUES = 160;
 constexpr std::size_t NO_ROW = std::numeric_limits<std::size_t>::max();
 
-using Neighbor = std::pair<double, std::int32_t>;  // a rounded distance, and the row
+// A reference row: its rounded distance, its number, and its exact distance.
+struct Neighbor {
+    double rounded;
+    std::int32_t row;
+    double exact;
+
+    bool operator<(const Neighbor &other) const {
+        return rounded < other.rounded || (rounded == other.rounded && row < other.row);
+    }
+};
 
 // Consecutive references.
 struct Range {
@@ -69,6 +81,49 @@ MULTIVERSION
 void group_minima(const double *products, const double *norms, std::size_t size, std::size_t count,
                   double *low) {
     minima(products, norms, size, count, low);
+}
+
+// The k-th smallest of few values: the largest of the values with fewer than k smaller ones.
+template <typename T, typename Count>
+INNER T kth_of_few(const T *values, std::size_t size, Count k) {
+    Count below[FEW_VALUES];
+    for (std::size_t i = 0; i < size; ++i) {
+        Count count = 0;
+        for (std::size_t j = 0; j < size; ++j) count += values[j] < values[i];
+        below[i] = count;
+    }
+    T found = -std::numeric_limits<T>::infinity();
+    for (std::size_t i = 0; i < size; ++i) {
+        const T value = below[i] < k ? values[i] : found;
+        found = value > found ? value : found;
+    }
+    return found;
+}
+
+MULTIVERSION
+float kth_smallest_of_few(const float *values, std::size_t size, std::size_t k) {
+    return kth_of_few(values, size, static_cast<std::int32_t>(k));
+}
+
+MULTIVERSION
+double kth_smallest_of_few(const double *values, std::size_t size, std::size_t k) {
+    return kth_of_few(values, size, static_cast<std::int64_t>(k));
+}
+
+// The k-th smallest value, k >= 1. The order of the values may change.
+template <typename T>
+T kth_smallest(std::vector<T> &values, std::size_t k) {
+    if (values.size() <= FEW_VALUES) return kth_smallest_of_few(values.data(), values.size(), k);
+    std::nth_element(values.begin(), values.begin() + (k - 1), values.end());
+    return values[k - 1];
+}
+
+// out[j] = the squared distance of the query from the row which[j] of `rows`, which has r columns.
+MULTIVERSION
+void exact_distances(const double *query, const double *rows, std::size_t r,
+                     const std::int32_t *which, std::size_t count, double *out) {
+    for (std::size_t j = 0; j < count; ++j)
+        out[j] = squared_distance(query, rows + static_cast<std::size_t>(which[j]) * r, r);
 }
 
 // Rows centred and scaled, so that their squares neither overflow nor underflow in T.
@@ -116,15 +171,56 @@ struct References {
     Points points;
     const std::int32_t *numbers;
 
-    Neighbor neighbor(const double *query, std::size_t j) const {
-        const double distance = squared_distance(query, points.row(j), points.r);
-        const auto number = numbers ? numbers[j] : static_cast<std::int32_t>(j);
-        return {to_twelve_digits(distance), number};
+    // The references at the positions `which`.
+    void neighbors(const double *query, const std::vector<std::int32_t> &which,
+                   std::vector<double> &distances, std::vector<Neighbor> &near) const {
+        distances.resize(which.size());
+        exact_distances(query, points.row(0), points.r, which.data(), which.size(),
+                        distances.data());
+        near.clear();
+        for (std::size_t j = 0; j < which.size(); ++j) {
+            const std::int32_t number = numbers ? numbers[which[j]] : which[j];
+            near.push_back({to_twelve_digits(distances[j]), number, distances[j]});
+        }
     }
 };
 
+// Memory for the references of one query.
+struct Buffers {
+    std::vector<std::int32_t> which;
+    std::vector<double> distances;
+};
+
+// places[i] = the place of neighbour i in the order of their distances and then of their numbers.
+MULTIVERSION
+void find_places(const double *rounded, const double *numbers, std::size_t size,
+                 std::int64_t *places) {
+    for (std::size_t i = 0; i < size; ++i) {
+        std::int64_t count = 0;
+        for (std::size_t j = 0; j < size; ++j)
+            count += (rounded[j] < rounded[i]) |
+                     ((rounded[j] == rounded[i]) & (numbers[j] < numbers[i]));
+        places[i] = count;
+    }
+}
+
+void keep_nearest_of_few(std::size_t k, std::vector<Neighbor> &near) {
+    double rounded[FEW_VALUES], numbers[FEW_VALUES];
+    std::int64_t places[FEW_VALUES];
+    Neighbor ordered[FEW_VALUES];
+    const std::size_t size = near.size();
+    for (std::size_t i = 0; i < size; ++i) {
+        rounded[i] = near[i].rounded;
+        numbers[i] = near[i].row;
+    }
+    find_places(rounded, numbers, size, places);
+    for (std::size_t i = 0; i < size; ++i) ordered[places[i]] = near[i];
+    near.assign(ordered, ordered + k);
+}
+
 // The k first neighbours, in their order. The others are dropped.
 void keep_nearest(std::size_t k, std::vector<Neighbor> &near) {
+    if (near.size() <= FEW_VALUES) return keep_nearest_of_few(k, near);
     std::nth_element(near.begin(), near.begin() + (k - 1), near.end());
     near.resize(k);
     std::sort(near.begin(), near.end());
@@ -132,11 +228,12 @@ void keep_nearest(std::size_t k, std::vector<Neighbor> &near) {
 
 void compare_with_all(const double *query, const References &references,
                       const std::vector<Range> &ranges, std::size_t itself, std::size_t k,
-                      std::vector<Neighbor> &near) {
-    near.clear();
+                      Buffers &buffers, std::vector<Neighbor> &near) {
+    buffers.which.clear();
     for (const Range &range : ranges)
         for (std::size_t j = range.from; j < range.to; ++j)
-            if (j != itself) near.push_back(references.neighbor(query, j));
+            if (j != itself) buffers.which.push_back(static_cast<std::int32_t>(j));
+    references.neighbors(query, buffers.which, buffers.distances, near);
     keep_nearest(k, near);
 }
 
@@ -191,8 +288,7 @@ struct Chosen {
     }
 
     T bar_of(std::vector<T> &values) const {
-        std::nth_element(values.begin(), values.begin() + (k - 1), values.end());
-        const double highest = static_cast<double>(values[k - 1]) + 2 * slack;
+        const double highest = static_cast<double>(kth_smallest(values, k)) + 2 * slack;
         const double eps = std::numeric_limits<T>::epsilon();
         return static_cast<T>(highest + 2 * eps * std::abs(highest));
     }
@@ -224,9 +320,10 @@ class Search {
                 }
             }
         std::vector<Neighbor> near;
+        Buffers buffers;
         for (std::size_t i = from; i < to; ++i) {
             const std::size_t itself = among ? i : NO_ROW;
-            find_exactly(i, ranges, itself, chosen[i - from], spare, near);
+            find_exactly(i, ranges, itself, chosen[i - from], spare, buffers, near);
             write(i, near);
         }
     }
@@ -262,15 +359,16 @@ class Search {
     }
 
     void find_exactly(std::size_t i, const std::vector<Range> &ranges, std::size_t itself,
-                      Chosen<T> &own, std::vector<T> &spare, std::vector<Neighbor> &near) const {
+                      Chosen<T> &own, std::vector<T> &spare, Buffers &buffers,
+                      std::vector<Neighbor> &near) const {
         own.lower_bar(spare);
-        near.clear();
-        for (const auto &one : own.near)
-            near.push_back(references_.neighbor(queries_.row(i), one.second));
+        buffers.which.clear();
+        for (const auto &one : own.near) buffers.which.push_back(one.second);
+        references_.neighbors(queries_.row(i), buffers.which, buffers.distances, near);
         keep_nearest(own.k, near);
         // Infinite distances are equal, so that other references may come first.
-        if (std::isinf(near.back().first))
-            compare_with_all(queries_.row(i), references_, ranges, itself, own.k, near);
+        if (std::isinf(near.back().rounded))
+            compare_with_all(queries_.row(i), references_, ranges, itself, own.k, buffers, near);
     }
 };
 
@@ -283,9 +381,8 @@ void search_queries(const Points &queries, const References &references, std::si
         const std::size_t from = piece * QUERIES, to = std::min(from + QUERIES, queries.n);
         search.run(from, to, all, k, false, [&](std::size_t i, const std::vector<Neighbor> &near) {
             for (std::size_t j = 0; j < k; ++j) {
-                const std::int32_t row = rows[i * k + j] = near[j].second;
-                distances[i * k + j] =
-                    squared_distance(queries.row(i), references.points.row(row), queries.r);
+                rows[i * k + j] = near[j].row;
+                distances[i * k + j] = near[j].exact;
             }
         });
     });
@@ -357,8 +454,6 @@ void search_by_class(const Table &table, const std::int32_t *labels, const Lists
     const ByClass sorted(table, labels, lists.classes);
     const Points points{sorted.z.data(), table.n, table.r};
     const Search<T> search(points, {points, sorted.order.data()}, blas);
-    std::vector<std::int32_t> place(table.n);
-    for (std::size_t i = 0; i < table.n; ++i) place[sorted.order[i]] = static_cast<std::int32_t>(i);
     const std::size_t width = static_cast<std::size_t>(
         std::accumulate(lists.sizes, lists.sizes + lists.count, std::int32_t{0}));
     std::fill(rows, rows + table.n * width, -1);
@@ -371,9 +466,8 @@ void search_by_class(const Table &table, const std::int32_t *labels, const Lists
             [&](std::size_t i, const std::vector<Neighbor> &near) {
                 const std::size_t start = sorted.order[i] * width + task.offset;
                 for (std::size_t j = 0; j < task.k; ++j) {
-                    rows[start + j] = near[j].second;
-                    distances[start + j] = squared_distance(
-                        points.row(i), points.row(place[near[j].second]), table.r);
+                    rows[start + j] = near[j].row;
+                    distances[start + j] = near[j].exact;
                 }
             });
     });
@@ -390,11 +484,12 @@ void nearest_of_queries(const Points &queries, const Points &references, std::si
         return run(queries, all, k, blas, threads, rows, distances);
     }
     std::vector<Neighbor> near;
+    Buffers buffers;
     for (std::size_t i = 0; i < queries.n; ++i) {
-        compare_with_all(queries.row(i), all, {{0, references.n}}, NO_ROW, k, near);
+        compare_with_all(queries.row(i), all, {{0, references.n}}, NO_ROW, k, buffers, near);
         for (std::size_t j = 0; j < k; ++j) {
-            const std::int32_t row = rows[i * k + j] = near[j].second;
-            distances[i * k + j] = squared_distance(queries.row(i), references.row(row), queries.r);
+            rows[i * k + j] = near[j].row;
+            distances[i * k + j] = near[j].exact;
         }
     }
 }

@@ -23,6 +23,9 @@ from .terms import Candidates
 
 #: A is computed in full for panels of at most SMALL candidates.
 SMALL = 64
+#: The passes over a panel with at most this share of the candidates compute the values of its terms
+#: and keep none of them. Passes over a larger panel use the kept values of all candidates.
+FEW = 0.25
 #: The number of candidates on the shortlist for each start, in multiples of kappa.
 PER_START = 1.5
 
@@ -43,12 +46,16 @@ def shortlist(
     state: State, weights: Weights, candidates: Candidates, panel: Index, kappa: int
 ) -> Index:
     """The candidates of a large panel that may have entries in xi, in ascending order."""
-    diagonal = state.diagonal(weights, candidates.every())[panel]
+    few = len(panel) <= FEW * len(candidates)
+    terms = candidates.terms(panel) if few else candidates.every()
+    own = np.arange(len(panel)) if few else panel
+    sweeps = state.sweeps_of_one_step() if few else state.sweeps
+    diagonal = state.diagonal(weights, terms, sweeps)[own]
     starts = largest(diagonal[None, :], N_STARTS)[0]
     chosen = np.zeros(len(panel), dtype=bool)
     chosen[starts] = True
     if kappa > 1:
-        rows = np.abs(state.rows(weights, candidates.every(), panel[starts]))
-        chosen[largest(rows[:, panel], min(round(PER_START * kappa), len(panel)))] = True
+        rows = np.abs(state.rows(weights, terms, own[starts], sweeps))
+        chosen[largest(rows[:, own], min(round(PER_START * kappa), len(panel)))] = True
     found: Index = panel[chosen]
     return found

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._typing import Float, Index
-from ..engines import Array, Laplacian, NeighborGraph, NeighborLists, Table, Terms
+from ..engines import Array, Laplacian, NeighborGraph, NeighborLists, Sweeps, Table, Terms
 from .neighborhoods import Neighborhoods, neighborhoods
 
 #: The embedding is rotated into fewer columns once it has this many times as many columns as the
@@ -81,7 +81,7 @@ class State:
         self.labels = labels
         self._arrays = table.engine.arrays
         self._sample_weight = self._arrays.made(sample_weight)
-        self._sweeps = table.engine.sweeps(table)
+        self.sweeps = table.engine.sweeps(table)
         self._parts = [self._arrays.empty((table.n_rows, 0), self._arrays.xp.float64)]
         self.near: Neighborhoods | None = None
         self.margins: Array
@@ -130,7 +130,7 @@ class State:
         self.near = near
         self.graph = self.table.engine.graph(near.same, near.other, place)
         self.margins = self.graph.margins(self.embedding())
-        self._sweeps.use(self.graph)
+        self.sweeps.use(self.graph)
 
     # --- a step
 
@@ -149,14 +149,25 @@ class State:
         left_out = self._arrays.xp.where(weights.in_bag, 0.0, weights.all)
         return self.graph.weighted(left_out).share_sums(self.table.along(terms, vectors))
 
-    def diagonal(self, weights: Weights, every: Terms) -> Float:
-        """The diagonal of A over all candidates, rounded as in ``Sweeps``."""
-        return self._sweeps.diagonal(every, weights.inside)
+    def sweeps_of_one_step(self) -> Sweeps:
+        """Passes over terms whose values are not kept for later steps."""
+        sweeps = self.table.engine.sweeps(self.table)
+        sweeps.use(self.graph)
+        return sweeps
 
-    def rows(self, weights: Weights, every: Terms, chosen: Index) -> Float:
-        """The rows of A at the chosen candidates, rounded as in ``Sweeps``."""
-        image = weights.bag @ self.table.columns(every[chosen])
-        return self._sweeps.pulled_back(every, image)
+    def diagonal(self, weights: Weights, terms: Terms, sweeps: Sweeps | None = None) -> Float:
+        """The diagonal of A over the terms, rounded as in ``Sweeps``.
+
+        The terms are all candidates, unless other sweeps are given.
+        """
+        return (sweeps or self.sweeps).diagonal(terms, weights.inside)
+
+    def rows(
+        self, weights: Weights, terms: Terms, chosen: Index, sweeps: Sweeps | None = None
+    ) -> Float:
+        """The rows of A at the chosen terms, over terms as in ``diagonal``."""
+        image = weights.bag @ self.table.columns(terms[chosen])
+        return (sweeps or self.sweeps).pulled_back(terms, image)
 
     def move(self, terms: Terms, xi: Float) -> Move:
         """The projections and gains of all rows for the direction ``xi`` over the terms."""

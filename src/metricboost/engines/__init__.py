@@ -1,7 +1,7 @@
 """Engines: numerical kernels in NumPy (the reference), C++ (``native``) and PyTorch (GPU)."""
 
 from .._typing import Array
-from .base import Engine, Laplacian, NeighborGraph, NeighborLists, Table, Terms
+from .base import Engine, Laplacian, NeighborGraph, NeighborLists, Sweeps, Table, Terms
 from .choice import engine_at_hand, get_engine, is_engine, is_torch, native_available
 from .flats import Flats
 from .host import HostEngine
@@ -20,6 +20,7 @@ __all__ = [
     "NeighborLists",
     "Pairs",
     "Search",
+    "Sweeps",
     "Table",
     "Terms",
     "engine_at_hand",

@@ -70,7 +70,9 @@ def averaged(parts: Sequence[tuple[Factor, float]]) -> tuple[Index, Float]:
         unit = factor.matrix / np.sqrt(variance) if variance > 0 else factor.matrix
         block[np.searchsorted(index, factor.index)] = unit / np.sqrt(len(parts))
         blocks.append(block)
-    whole = Factor(index, np.hstack(blocks)).reduced()
+    whole = Factor(index, np.hstack(blocks))
+    if len(parts) > 1:
+        whole = whole.reduced()
     return whole.index, whole.matrix
 
 

@@ -494,6 +494,15 @@ class SparseMetric:
         }  # fmt: skip
         return SparseMetric(**{**own, **changes})
 
+    def without_diagonal(self) -> SparseMetric:
+        """The metric ``W = components.T @ components`` alone, over the terms that it uses."""
+        used = np.flatnonzero(self.components.any(axis=0))
+        return self.replaced(
+            columns=[self.columns[t] for t in used], components=self.components[:, used],
+            term_center=self.term_center[used], term_scale=self.term_scale[used],
+            diagonal=None, stability=None,
+        )  # fmt: skip
+
     def without_imputation(self) -> SparseMetric:
         """The same metric for tables that are already imputed and extended by the indicators."""
         if self.imputation is None:

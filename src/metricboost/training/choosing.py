@@ -24,7 +24,8 @@ from .._tasks import run_tasks
 from .._typing import Float, Index
 from ..model import Calibration, SparseMetric, calibrate
 from ..model.readouts import Readout, Training, evidence, in_span
-from .fits import CrossFit, Fold, Variant
+from .fits import CrossFit, Variant
+from .learn import Fold
 
 #: The largest number of scored rows. With 2500 rows an error of 0.1 has the standard error 0.006.
 MOST_SCORED = 2500
@@ -105,12 +106,32 @@ def _of_fold(
     crossfit: CrossFit, fold: Fold, metric: SparseMetric, rows: Index, readouts: Sequence[Readout]
 ) -> dict[Readout, Float]:
     """The evidence for some rows that a fold leaves out."""
-    embedded, queries = in_span(
-        metric.embedded(crossfit.X, fold.kept), metric.embedded(crossfit.X, rows)
-    )
+    embedded, queries = _places(crossfit, fold, metric, rows)
     labels, weight = crossfit.labels[fold.kept], crossfit.weight[fold.kept]
     training = Training(embedded, labels, weight, crossfit.n_classes)
     return evidence(crossfit.engine, training, queries, readouts)
+
+
+def _places(
+    crossfit: CrossFit, fold: Fold, metric: SparseMetric, rows: Index
+) -> tuple[Float, Float]:
+    """The positions of the rows that a fold keeps, and of some rows that the fold leaves out.
+
+    If the metric has a share of the plain distance and the table has more columns than rows, the
+    positions under the plain distance are those in the span of the kept rows. They are the same for
+    all metrics of the fold but for their scale, and are computed once.
+    """
+    if np.count_nonzero(metric.diagonal) <= len(fold.kept):
+        kept = metric.embedded(crossfit.X, fold.kept)
+        return in_span(kept, metric.embedded(crossfit.X, rows))
+    root, own = np.sqrt(metric.diagonal.max()), metric.without_diagonal()
+    kept, left_out = crossfit.plain_places.of(fold, crossfit.X)
+    plain = kept, left_out[np.searchsorted(fold.left_out, rows)]
+    first, second = (
+        np.hstack([own.embedded(crossfit.X, which), root * places])
+        for which, places in zip((fold.kept, rows), plain)
+    )
+    return first, second
 
 
 def _together(found: Sequence[dict[Readout, Float]]) -> dict[Readout, Float]:

@@ -139,9 +139,14 @@ def _spreads(
     factor, n_start = fit.path.separate(len(fit.path)), fit.path.start.matrix.shape[1]
     if not factor.matrix.size:
         return np.zeros(1), np.zeros(1)
-    of_all = replace(fit, scaling=crossfit.scaling, moments=moments[number])
     own = crossfit.spreads.of(fit, crossfit.X).along(factor)
-    whole = variances(of_all.metric(factor), crossfit.X)
+    own_metric = fit.metric(factor)
+    of_all = replace(fit, scaling=crossfit.scaling, moments=moments[number]).metric(factor)
+    same = all(
+        np.array_equal(getattr(own_metric, name), getattr(of_all, name))
+        for name in ("center", "scale", "term_center", "term_scale")
+    )
+    whole = own if same else variances(of_all, crossfit.X)
     first, second = (np.append(v[:n_start].sum(), v[n_start:]) for v in (own, whole))
     return first, second
 

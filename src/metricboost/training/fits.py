@@ -38,7 +38,8 @@ from ..model import (
     best_step,
     ordered_by_weight,
 )
-from .learn import Learned
+from .learn import Fold, Learned
+from .plain_places import PlainPlaces
 from .pruning import heaviest, keep_only
 from .spreads import Spread, Spreads
 
@@ -47,15 +48,6 @@ from .spreads import Spread, Spreads
 #: differ too much from the metrics that were scored out of fold (``experiments.honesty`` measures
 #: the effect).
 AGREED = 0.9
-
-
-@dataclass(frozen=True)
-class Fold:
-    """A fold: the fit, the rows that it keeps as neighbours, and the rows that it leaves out."""
-
-    learned: Learned
-    kept: Index
-    left_out: Index
 
 
 @dataclass(frozen=True)
@@ -103,6 +95,8 @@ class CrossFit:
         all rows.
     spreads : Spreads
         The total variances of the rows under metrics of the fits.
+    plain_places : PlainPlaces
+        The positions of the rows under the plain distance, for tables with more columns than rows.
     """
 
     X: Data
@@ -115,6 +109,7 @@ class CrossFit:
     one_fit: bool = False
     sampled: bool = False
     spreads: Spreads = field(default_factory=Spreads)
+    plain_places: PlainPlaces = field(default_factory=PlainPlaces)
 
     @property
     def fits(self) -> list[Learned]:

@@ -15,8 +15,8 @@ from ..boosting.loop import Watch
 from ..engines import Engine
 from ..model import Path
 from .checkpoints import Checkpoints
-from .fits import CrossFit, Fold
-from .learn import Known, Learned, learn, table_scaling
+from .fits import CrossFit
+from .learn import Fold, Known, Learned, learn, table_scaling
 from .options import LearningOptions
 from .pool import Pool
 from .run import Run

@@ -56,6 +56,15 @@ class Learned:
 
 
 @dataclass(frozen=True)
+class Fold:
+    """A fold: the fit, the rows that it keeps as neighbours, and the rows that it leaves out."""
+
+    learned: Learned
+    kept: Index
+    left_out: Index
+
+
+@dataclass(frozen=True)
 class Known:
     """Results for a fit on a sample that were computed from all rows that its fold keeps.
 

@@ -20,6 +20,9 @@ from .pool import Pool
 #: Several fits at a time would each hold a copy of the table, and a single fit of such a table
 #: keeps all threads busy.
 LARGE = 2**24
+#: The fits of a table with fewer rows and fewer numbers than these run in one thread. They take
+#: little time outside of Python, and threads that run Python wait for each other.
+FEW_ROWS, FEW_NUMBERS = 500, 2**14
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,8 @@ class Run:
 
     def tasks_at_a_time(self, pool: Pool, n_tasks: int) -> int:
         """The number of tasks that run at the same time. A GPU runs one task at a time."""
-        one = pool.n_numbers > LARGE or is_torch(self.engine)
+        small = len(pool.labels) < FEW_ROWS and pool.n_numbers < FEW_NUMBERS
+        one = small or pool.n_numbers > LARGE or is_torch(self.engine)
         return 1 if one else max(min(self.threads, n_tasks), 1)
 
     def engine_for(self, tasks_at_a_time: int) -> Engine:

@@ -35,11 +35,14 @@ class Spread:
         self._X = X
         self._covariance: Float | None = None
         self._plain: float | None = None
+        self._totals: dict[int, tuple[Factor, float]] = {}
         self._lock = Lock()
 
     def total(self, factor: Factor) -> float:
         """The total variance under a metric over the terms of the fit."""
-        return float(self.along(factor).sum())
+        if id(factor) not in self._totals:
+            self._totals[id(factor)] = factor, float(self.along(factor).sum())
+        return self._totals[id(factor)][1]
 
     def along(self, factor: Factor) -> Float:
         """The variance along each column of a factor."""

@@ -35,7 +35,7 @@ SIZES = (1, 2, 3, 5, 8, 12, 20, 30, 50, 80)
 #: The number of equal parts into which the places of cuts divide the longest path.
 CUTS = 8
 #: The number of configurations (finalists) that are tried with the readouts for finalists.
-FINALISTS = 3
+FINALISTS = 2
 #: For tables with more rows, the readouts for finalists are only tried if ``classifier`` names one:
 #: the time and memory of a support vector machine grow with the square of the number of rows.
 MOST_ROWS_OF_FINALISTS = 6000

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -31,6 +31,7 @@ class Mixture(Readout):
     n_components: int
 
     name: ClassVar[str] = "mixture"
+    searched: ClassVar[Literal["everywhere", "best", "finalists"]] = "finalists"
     searched_by_default: ClassVar[bool] = True
     with_plain_distance: ClassVar[bool] = False
 
