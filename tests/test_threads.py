@@ -26,7 +26,7 @@ from metricboost._ignoring import ignoring
 from metricboost._tasks import end_if_cancelled, run_tasks
 from metricboost._threads import allowed_threads, one_blas_thread
 from metricboost.errors import FitInterrupted
-from metricboost.training import folds
+from metricboost.training import folds, run
 
 
 @pytest.fixture(autouse=True)
@@ -265,12 +265,24 @@ def test_number_of_threads(
     """The number is ``n_jobs``, or by default that of BLAS. BLAS has one thread during a fit."""
     counted = Counted(expected)
     monkeypatch.setattr(folds, "learn", counted)
+    monkeypatch.setattr(run, "FEW_ROWS", 0)
     with threadpool_limits(limit, user_api="blas"):
         short(n_averaged=4, n_jobs=n_jobs).fit(*table)
         assert blas_threads() == limit
     assert len(counted.threads) == expected
     assert (counted.threads == {threading.get_ident()}) == (expected == 1)
     assert counted.of_blas == {1}
+
+
+def test_small_tables_have_one_thread_by_default(
+    table: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for n_jobs, expected in (None, 1), (2, 2):
+        counted = Counted(expected)
+        with monkeypatch.context() as patch, threadpool_limits(2, user_api="blas"):
+            patch.setattr(folds, "learn", counted)
+            short(n_averaged=4, n_jobs=n_jobs).fit(*table)
+        assert len(counted.threads) == expected
 
 
 # --- warnings

@@ -118,7 +118,7 @@ def _learned(pool: Pool, options: LearningOptions, choices: Choices, run: Run) -
 def _judged(
     crossfit: CrossFit, pool: Pool, tried: list[Variant], choices: Choices, run: Run
 ) -> list[Candidate]:
-    at_a_time = run.tasks_at_a_time(pool, len(tried) * len(crossfit.folds))
+    at_a_time = run.fits_at_a_time(pool, len(tried) * len(crossfit.folds))
     crossfit = replace(crossfit, engine=run.engine_for(at_a_time))
     some = readouts("auto", None) if choices.readouts is None else choices.readouts
     return candidates(crossfit, tried, some, at_a_time)

@@ -67,7 +67,7 @@ def cross_fit(
         learned = _learn_all(pool, whole, engine, options, alone, run.checkpoints)
         split = split_rows(labels, min(READOUT_FOLDS, smallest), seed)
         return over_folds(pool, whole, engine, options, split, [learned] * len(split))
-    at_a_time = run.tasks_at_a_time(pool, n_folds)
+    at_a_time = run.fits_at_a_time(pool, n_folds)
     engine = run.engine_for(at_a_time)
     tasks = [
         partial(learn_fold, task, watch(task.fold, n_folds) if watch else None, run.checkpoints)

@@ -20,8 +20,8 @@ from .pool import Pool
 #: Several fits at a time would each hold a copy of the table, and a single fit of such a table
 #: keeps all threads busy.
 LARGE = 2**24
-#: The fits of a table with fewer rows and fewer numbers than these run in one thread. They take
-#: little time outside of Python, and threads that run Python wait for each other.
+#: By default, the fits of a table with fewer rows and fewer numbers than these run in one thread.
+#: They take little time outside of Python, and threads that run Python wait for each other.
 FEW_ROWS, FEW_NUMBERS = 500, 2**14
 
 
@@ -66,9 +66,13 @@ class Run:
 
     def tasks_at_a_time(self, pool: Pool, n_tasks: int) -> int:
         """The number of tasks that run at the same time. A GPU runs one task at a time."""
-        small = len(pool.labels) < FEW_ROWS and pool.n_numbers < FEW_NUMBERS
-        one = small or pool.n_numbers > LARGE or is_torch(self.engine)
+        one = pool.n_numbers > LARGE or is_torch(self.engine)
         return 1 if one else max(min(self.threads, n_tasks), 1)
+
+    def fits_at_a_time(self, pool: Pool, n_tasks: int) -> int:
+        """As ``tasks_at_a_time``, for the fits of one model and its choices."""
+        few = len(pool.labels) < FEW_ROWS and pool.n_numbers < FEW_NUMBERS
+        return 1 if few and self.n_jobs is None else self.tasks_at_a_time(pool, n_tasks)
 
     def engine_for(self, tasks_at_a_time: int) -> Engine:
         """The engine of a task. It has one thread if several tasks run at the same time."""
