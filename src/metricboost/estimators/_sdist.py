@@ -468,7 +468,9 @@ class SDist(SavingMixin, EmbeddingMixin, BaseEstimator):  # type: ignore[misc]
         given = self._given(X, y, sample_weight)
         pool = self._pool(given)
         options = self._options(pool)
-        choices = Choices(self.n_averaged, options.prune, self.start_share, self._readouts())
+        choices = Choices(
+            self.n_averaged, options.prune, self.start_share, self._readouts(pool.class_size)
+        )
         names = self._names()
         fit = fit_model(pool, given.classes, names, options, choices, self._run())
         everything = column_names(self, self.n_features_in_)
@@ -500,7 +502,7 @@ class SDist(SavingMixin, EmbeddingMixin, BaseEstimator):  # type: ignore[misc]
     def _options(self, pool: Pool) -> LearningOptions:
         return learning_options(self.get_params(deep=False), pool, new_seed(self.random_state))
 
-    def _readouts(self) -> list[Readout] | None:
+    def _readouts(self, class_size: int = 0) -> list[Readout] | None:
         """The readouts to choose from; None for a model that only embeds."""
         return None
 

@@ -261,9 +261,24 @@ class SparseMetric:
         ndarray of shape (n_samples, n_terms)
             Column i is the term ``terms[i]``, whose name is ``get_feature_names_out()[i]``.
         """
-        table = self._checked(X)
-        features = np.empty((table.shape[0], len(self.columns)))
-        for part, block in self._standardised(table):
+        return self.features(self._checked(X))
+
+    def features(self, X: Data, rows: Index | None = None) -> Float:
+        """The standardised terms of a table that is not checked again.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n_samples, n_features)
+            A table of float32 or float64.
+        rows : ndarray of int, optional
+            The numbers of the rows; all rows by default.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_terms)
+        """
+        features = np.empty((X.shape[0] if rows is None else len(rows), len(self.columns)))
+        for part, block in self._standardised(X, rows):
             features[part] = block.T
         return features
 

@@ -38,6 +38,8 @@ TO_DROP = 2.5
 #: distance, and for a metric with more variables.
 TO_TAKE_ALL = 1.5
 TO_KEEP_MORE = 1.0
+#: The number of standard errors by which the score must be better for a readout on the terms.
+TO_TAKE_TERMS = 1.5
 #: The shares of the plain distance to choose from, apart from 0 and 1.
 SHARES = (0.5, 0.8)
 
@@ -106,10 +108,24 @@ def _of_fold(
     crossfit: CrossFit, fold: Fold, metric: SparseMetric, rows: Index, readouts: Sequence[Readout]
 ) -> dict[Readout, Float]:
     """The evidence for some rows that a fold leaves out."""
-    embedded, queries = _places(crossfit, fold, metric, rows)
     labels, weight = crossfit.labels[fold.kept], crossfit.weight[fold.kept]
-    training = Training(embedded, labels, weight, crossfit.n_classes)
-    return evidence(crossfit.engine, training, queries, readouts)
+    found: dict[Readout, Float] = {}
+    for on_terms in (False, True):
+        some = [readout for readout in readouts if readout.on_terms == on_terms]
+        if some:
+            places = _terms if on_terms else _places
+            embedded, queries = places(crossfit, fold, metric, rows)
+            training = Training(embedded, labels, weight, crossfit.n_classes)
+            found |= evidence(crossfit.engine, training, queries, some)
+    return {readout: found[readout] for readout in readouts}
+
+
+def _terms(
+    crossfit: CrossFit, fold: Fold, metric: SparseMetric, rows: Index
+) -> tuple[Float, Float]:
+    """The standardised terms of the rows that a fold keeps, and of some rows that it leaves out."""
+    own = metric.without_diagonal()
+    return own.features(crossfit.X, fold.kept), own.features(crossfit.X, rows)
 
 
 def _places(
@@ -148,7 +164,13 @@ def candidates(
     worse than the best one are no candidates.
     """
     metrics = run_tasks(n_threads, [partial(crossfit.fold_metrics, one) for one in tried])
-    pairs = {variant: list(readouts) for variant in tried}
+    # Metrics that differ only in the share of the plain distance have the same terms.
+    least = min(variant.share for variant in tried)
+    pairs = {
+        variant: [one for one in readouts if not one.on_terms or (variant.share == least and (not ONLY or variant.recurrences == ONLY))]
+        for variant in tried
+    }
+    pairs = {variant: some for variant, some in pairs.items() if some}
     few, rows = scored_rows(crossfit, FIRST_SCORED), scored_rows(crossfit)
     judged = partial(_judged, crossfit, dict(zip(tried, metrics)), n_threads=n_threads)
     if sum(map(len, few)) < sum(map(len, rows)) / 2 and len(tried) * len(readouts) > 1:
@@ -278,8 +300,14 @@ def _number_of_choice(found: Sequence[Candidate]) -> int:
 
 
 def choose(found: Sequence[Candidate]) -> Candidate:
-    """The candidate with the smallest loss, or the sparsest one that is not clearly worse."""
+    """The candidate with the smallest loss, or the sparsest one that is not clearly worse.
+
+    A readout on the terms is chosen only if it is clearly better than all readouts of distances.
+    """
     best = _best(found)
+    near = [candidate for candidate in found if not candidate.readout.on_terms]
+    if best.readout.on_terms and near and not best.better_than(_best(near), TO_TAKE_TERMS):
+        best = _best(near)
     plain = [candidate for candidate in found if candidate.variant.share == 0]
     if best.variant.share > 0:
         if not plain or best.better_than(_best(plain), TO_TAKE_ALL):

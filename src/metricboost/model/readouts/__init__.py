@@ -6,34 +6,38 @@ A new readout needs one file in this package and one entry in ``READOUTS``.
 from .base import Fitted, Near, Queries, Readout, Training, evidence, in_span
 from .hull import Hull
 from .kernel import Kernel
+from .linear import FittedLinear, Linear
 from .margin import Margin
 from .mixture import Mixture
 from .votes import Votes
 
 #: All readouts by their name, in the order in which they are tried.
 READOUTS: dict[str, type[Readout]] = {
-    readout.name: readout for readout in (Margin, Votes, Hull, Mixture, Kernel)
+    readout.name: readout for readout in (Margin, Votes, Hull, Linear, Mixture, Kernel)
 }
 
 
-def readouts(classifier: str, n_neighbors: int | None) -> list[Readout]:
+def readouts(classifier: str, n_neighbors: int | None, class_size: int = 0) -> list[Readout]:
     """The readouts to choose from, for given parameters of ``SDistClassifier``.
 
-    ``n_neighbors`` is ``n_neighbors_predict``, with None instead of "auto".
+    ``n_neighbors`` is ``n_neighbors_predict``, with None instead of "auto". ``class_size`` is the
+    mean number of rows of a class.
     """
     kinds = [
         kind
         for kind in READOUTS.values()
         if (kind.automatic if classifier == "auto" else kind.name == classifier)
     ]
-    return [readout for kind in kinds for readout in kind.grid(n_neighbors)]
+    return [readout for kind in kinds for readout in kind.grid(n_neighbors, class_size)]
 
 
 __all__ = [
     "READOUTS",
     "Fitted",
+    "FittedLinear",
     "Hull",
     "Kernel",
+    "Linear",
     "Margin",
     "Mixture",
     "Near",

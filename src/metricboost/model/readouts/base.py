@@ -203,6 +203,9 @@ class Readout(ABC):
         Whether the search tries the readout with ``classifier="auto"``.
     with_plain_distance : bool
         Whether the search tries the readout with metrics that have a share of the plain distance.
+    on_terms : bool
+        Whether the rows that the readout gets are the standardised terms of the metric, instead of
+        the embedding.
     """
 
     name: ClassVar[str]
@@ -210,11 +213,16 @@ class Readout(ABC):
     searched: ClassVar[Literal["everywhere", "best", "finalists"]] = "best"
     searched_by_default: ClassVar[bool] = False
     with_plain_distance: ClassVar[bool] = True
+    on_terms: ClassVar[bool] = False
 
     @classmethod
     @abstractmethod
-    def grid(cls, n_neighbors: int | None) -> list[Self]:
-        """The readouts of this type to choose from. None tries several numbers of neighbours."""
+    def grid(cls, n_neighbors: int | None, class_size: int = 0) -> list[Self]:
+        """The readouts of this type to choose from. None tries several numbers of neighbours.
+
+        ``class_size`` is the mean number of rows of a class. With more rows, more neighbours are
+        tried.
+        """
 
     @property
     def n_neighbors(self) -> int:
