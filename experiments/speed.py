@@ -111,15 +111,16 @@ def floors(split: Split) -> None:
     for name, given in kinds.items():
         own = replace(options(200, refresh_every=None, **given), max_degree=1)
         with threadpool_limits(1, user_api="blas"), clocked(KERNELS) as clock:
-            step = _seconds_of_a_step(split, own)
-        inside = {part: seconds / own.boosting.max_iter for part, seconds in clock.seconds.items()}
+            step, n_steps = _seconds_of_a_step(split, own)
+        inside = {part: seconds / n_steps for part, seconds in clock.seconds.items()}
         ratio = step / sum(inside.values())
         parts = ", ".join(f"{part} {1e3 * seconds:.3f}" for part, seconds in inside.items())
         print(f"A step on {name}: {1e3 * step:.3f} ms, {ratio:.2f} of its kernels ({parts} ms)")
         record("speed", "Madelon", f"floor, {name}", seconds=step, ratio=ratio)
 
 
-def _seconds_of_a_step(split: Split, given: LearningOptions) -> float:
+def _seconds_of_a_step(split: Split, given: LearningOptions) -> tuple[float, int]:
+    """The mean seconds of a step, and the number of steps."""
     marks: list[float] = []
 
     def watch(*_: object) -> None:
@@ -127,7 +128,7 @@ def _seconds_of_a_step(split: Split, given: LearningOptions) -> float:
 
     labels = (split.y_train == 1).astype(np.intp)
     learn(split.X_train, labels, np.ones(len(labels)), get_engine("native"), given, watch)
-    return (marks[-1] - marks[0]) / (len(marks) - 1)
+    return (marks[-1] - marks[0]) / (len(marks) - 1), len(marks)
 
 
 def memory(split: Split) -> None:
