@@ -176,10 +176,10 @@ def measure(names: Sequence[str], repeats: int, run: int) -> None:
         print(f"{name}, {shape}: {told}", flush=True)
 
 
-def runs() -> dict[int, dict[str, dict[str, Any]]]:
+def runs(results: Results | None = None) -> dict[int, dict[str, dict[str, Any]]]:
     """The rows of every run by table and model."""
     found: dict[int, dict[str, dict[str, Any]]] = {}
-    for (table, model, run), row in Results().of("against").items():
+    for (table, model, run), row in (results or Results()).of("against").items():
         if run is not None and row["status"] == "ok":
             found.setdefault(run, {}).setdefault(table, {})[model] = row
     return dict(sorted(found.items()))
