@@ -16,7 +16,7 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from typing import Any
@@ -110,8 +110,8 @@ PARTS: dict[str, list[tuple[Any, str]]] = {
 class Clock:
     """The seconds of every part, without those of the parts that it calls."""
 
-    def __init__(self) -> None:
-        self.seconds = dict.fromkeys(PARTS, 0.0)
+    def __init__(self, parts: Iterable[str]) -> None:
+        self.seconds = dict.fromkeys(parts, 0.0)
         self._inner = [0.0]
 
     def timed(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -130,9 +130,9 @@ class Clock:
 
 
 @contextmanager
-def clocked() -> Iterator[Clock]:
-    clock, before = Clock(), []
-    for part, functions in PARTS.items():
+def clocked(parts: dict[str, list[tuple[Any, str]]] = PARTS) -> Iterator[Clock]:
+    clock, before = Clock(parts), []
+    for part, functions in parts.items():
         for owner, name in functions:
             before.append((owner, name, getattr(owner, name)))
             setattr(owner, name, clock.timed(part, getattr(owner, name)))
@@ -176,10 +176,10 @@ def measure(names: Sequence[str], repeats: int, run: int) -> None:
         print(f"{name}, {shape}: {told}", flush=True)
 
 
-def runs() -> dict[int, dict[str, dict[str, Any]]]:
+def runs(results: Results | None = None) -> dict[int, dict[str, dict[str, Any]]]:
     """The rows of every run by table and model."""
     found: dict[int, dict[str, dict[str, Any]]] = {}
-    for (table, model, run), row in Results().of("against").items():
+    for (table, model, run), row in (results or Results()).of("against").items():
         if run is not None and row["status"] == "ok":
             found.setdefault(run, {}).setdefault(table, {})[model] = row
     return dict(sorted(found.items()))

@@ -14,15 +14,23 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
 from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
 
 from metricboost import SDist, SDistClassifier, SDistClassifierCV
+from metricboost.engines import get_engine
+from metricboost.engines.host import HostLaplacian, HostTable
+from metricboost.engines.native import NativeEngine, NativeGraph, NativeSweeps
+from metricboost.training.learn import learn
+from metricboost.training.options import LearningOptions
 
+from .against import clocked
 from .engines import options, step_times
 from .results import record
 from .tables import Split, load
@@ -80,6 +88,49 @@ def steps(split: Split) -> None:
         record("speed", "Madelon", name, step_seconds=step, refresh_seconds=refresh)
 
 
+#: The kernels of a step between two refreshes.
+KERNELS: dict[str, list[tuple[Any, str]]] = {
+    "values of terms": [(NativeEngine, "term_columns")],
+    "moments": [(NativeEngine, "term_moments")],
+    "passes": [(NativeSweeps, "diagonal"), (NativeSweeps, "pulled_back")],
+    "graph": [
+        (NativeGraph, name) for name in ("margins", "laplacian", "half_laplacian", "share_sums")
+    ],
+    "products": [(HostLaplacian, "form"), (HostTable, "along")],
+    "power method": [(NativeEngine, name) for name in ("truncated_powers", "leading_eigenvectors")],
+    "line search": [(NativeEngine, "step_weight")],
+}  # fmt: skip
+
+
+def floors(split: Split) -> None:
+    """The time of steps in one thread, and the part of it inside of the kernels: the floor."""
+    kinds = {
+        "a panel of 22 columns": {"n_neighbors": 3, "n_nonzero": 1, "max_features": "sqrt"},
+        "all columns": {"n_neighbors": 20, "oob_gate": 2.0},
+    }
+    for name, given in kinds.items():
+        own = replace(options(200, refresh_every=None, **given), max_degree=1)
+        with threadpool_limits(1, user_api="blas"), clocked(KERNELS) as clock:
+            step, n_steps = _seconds_of_a_step(split, own)
+        inside = {part: seconds / n_steps for part, seconds in clock.seconds.items()}
+        ratio = step / sum(inside.values())
+        parts = ", ".join(f"{part} {1e3 * seconds:.3f}" for part, seconds in inside.items())
+        print(f"A step on {name}: {1e3 * step:.3f} ms, {ratio:.2f} of its kernels ({parts} ms)")
+        record("speed", "Madelon", f"floor, {name}", seconds=step, ratio=ratio)
+
+
+def _seconds_of_a_step(split: Split, given: LearningOptions) -> tuple[float, int]:
+    """The mean seconds of a step, and the number of steps."""
+    marks: list[float] = []
+
+    def watch(*_: object) -> None:
+        marks.append(time.perf_counter())
+
+    labels = (split.y_train == 1).astype(np.intp)
+    learn(split.X_train, labels, np.ones(len(labels)), get_engine("native"), given, watch)
+    return (marks[-1] - marks[0]) / (len(marks) - 1), len(marks)
+
+
 def memory(split: Split) -> None:
     """Peak memory of a fit minus that of the interpreter with its imports, in a new process."""
     code = "from experiments.speed import print_peak; print_peak()"
@@ -113,7 +164,7 @@ def search(split: Split) -> None:
     record("speed", "Madelon", "search", seconds=whole, one_fit_seconds=one, ratio=whole / one)
 
 
-PARTS = {"search": search, "fits": fits, "steps": steps, "memory": memory}
+PARTS = {"search": search, "fits": fits, "steps": steps, "memory": memory, "floors": floors}
 
 
 def main() -> None:

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..against import OURS, REFERENCE, ratio, runs
+from ..against import TABLES as YARDSTICK
 from ..paper.published import ERRORS
 from ..paper.studies import SHARED
 from ..results import number
@@ -195,6 +197,26 @@ def engines(shown: Shown) -> str:
 
 STEP = (("step_seconds", "ms", 1e3, ".0f"), ("refresh_seconds", "s", 1, ".2f"))
 
+
+def against(shown: Shown) -> str:
+    """The times of fits in the last run of the yardstick, and the ratio in the first run."""
+    known, rows, found = runs(shown.results), [], []
+    (first, *_), last = known.values(), list(known.values())[-1]
+    for name in [name for name in YARDSTICK if name in last]:
+        own, before = last[name], ratio(first[name]) if name in first else np.nan
+        for model, row in own.items():
+            shown.codes[row["code"]][name, model] = None
+        times = [f"{own[m]['seconds']:.2f}" if m in own else "" for m in TIMED]
+        found.append((ratio(own), before))
+        past = "" if np.isnan(before) else f"{before:.1f}"
+        rows.append([f"{name}, {own[OURS]['shape']}", *times, f"{found[-1][0]:.1f}", past])
+    means = [f"{np.exp(np.nanmean(np.log(one))):.1f}" for one in zip(*found)]
+    rows.append(["geometric mean", *[""] * len(TIMED), *means])
+    return grid(["table", *TIMED, "ratio to LightGBM", "before"], rows, shown)
+
+
+TIMED = (OURS, REFERENCE, "random forest", "NCA")
+
 OTHERS: dict[str, Callable[[Shown], str]] = {
     "demo": demo,
     **{f"rivals {table}": rivals_on(table) for table in ("Ionosphere", "SECOM", "Madelon")},
@@ -207,4 +229,5 @@ OTHERS: dict[str, Callable[[Shown], str]] = {
     "scale wide": wide,
     "cluster": cluster,
     "engines": engines,
+    "against": against,
 }
