@@ -475,7 +475,7 @@ def test_more_rows_more_neighbors(classifier: str) -> None:
         [readout.n_neighbors for readout in readouts(classifier, None, size)]
         for size in (0, 299, 300, 1000, 3000)
     ]
-    first = [3, 5, 10, 20]
+    first = [1, 3, 5, 10, 20]
     more = [60, 200, 600]
     assert numbers == [first, first, *(first + more[: i + 1] for i in range(3))]
     assert len(readouts(classifier, 7, 10_000)) == 1

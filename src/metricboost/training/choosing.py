@@ -14,7 +14,7 @@ calibrated with the rows of the other folds (``chosen``).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -38,8 +38,9 @@ TO_DROP = 2.5
 #: distance, and for a metric with more variables.
 TO_TAKE_ALL = 1.5
 TO_KEEP_MORE = 1.0
-#: The number of standard errors by which the score must be better for a readout on the terms.
-TO_TAKE_TERMS = 1.5
+#: The number of standard errors by which the score must be better for a readout on the terms, and
+#: by which it may be worse if further readouts on the terms are to be tried.
+TO_TAKE_TERMS, TO_GIVE_UP = 1.0, 0.5
 #: The shares of the plain distance to choose from, apart from 0 and 1.
 SHARES = (0.5, 0.8)
 
@@ -164,18 +165,36 @@ def candidates(
     worse than the best one are no candidates.
     """
     metrics = run_tasks(n_threads, [partial(crossfit.fold_metrics, one) for one in tried])
-    # Metrics that differ only in the share of the plain distance have the same terms.
-    least = min(variant.share for variant in tried)
-    pairs = {
-        variant: [one for one in readouts if not one.on_terms or (variant.share == least and (not ONLY or variant.recurrences == ONLY))]
-        for variant in tried
-    }
-    pairs = {variant: some for variant, some in pairs.items() if some}
     few, rows = scored_rows(crossfit, FIRST_SCORED), scored_rows(crossfit)
     judged = partial(_judged, crossfit, dict(zip(tried, metrics)), n_threads=n_threads)
+    pairs = {variant: [one for one in readouts if not one.on_terms] for variant in tried}
     if sum(map(len, few)) < sum(map(len, rows)) / 2 and len(tried) * len(readouts) > 1:
-        pairs = _promising(judged(pairs, few))
-    return judged(pairs, rows)
+        pairs = _promising(judged(pairs, few)) if any(pairs.values()) else pairs
+    return _with_terms(judged, judged(pairs, rows), tried, readouts, rows)
+
+
+def _with_terms(
+    judged: Callable[[Mapping[Variant, Sequence[Readout]], Sequence[Index]], list[Candidate]],
+    found: list[Candidate],
+    tried: Sequence[Variant],
+    readouts: Sequence[Readout],
+    rows: Sequence[Index],
+) -> list[Candidate]:
+    """The candidates, with those on the terms of a metric.
+
+    Metrics that differ only in the share of the plain distance have the same terms, and readouts on
+    the terms choose among the terms themselves. So a single variant is tried. If the first of these
+    readouts is clearly worse than the best candidate, the others are not tried.
+    """
+    on_terms = [one for one in readouts if one.on_terms]
+    if not on_terms:
+        return found
+    least = [variant for variant in tried if variant.share == min(one.share for one in tried)]
+    variant = least[len(least) // 2]
+    more = judged({variant: on_terms[:1]}, rows)
+    if not found or not _best(found).better_than(more[0], TO_GIVE_UP):
+        more += judged({variant: on_terms[1:]}, rows)
+    return [*found, *more]
 
 
 def _judged(

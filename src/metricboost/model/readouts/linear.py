@@ -17,8 +17,8 @@ from ..._ignoring import ignoring
 from ..._typing import Float
 from .base import Queries, Readout, Training
 
-#: The costs to choose from: the C of scikit-learn's logistic regression.
-COSTS = (0.03, 0.3, 3.0)
+#: The costs to choose from, the usual one first: the C of scikit-learn's logistic regression.
+COSTS = (0.3, 0.03, 3.0)
 #: The solver ends if no derivative of the loss is larger than TOLERANCE, or after MOST_STEPS.
 TOLERANCE, MOST_STEPS = 1e-6, 1000
 
