@@ -473,11 +473,10 @@ def test_more_rows_more_neighbors(classifier: str) -> None:
     """Larger classes have larger numbers of neighbours, but a given number stays."""
     numbers = [
         [readout.n_neighbors for readout in readouts(classifier, None, size)]
-        for size in (0, 299, 300, 1000, 3000)
+        for size in (0, 299, 300)
     ]
     first = [1, 3, 5, 10, 20]
-    more = [60, 200, 600]
-    assert numbers == [first, first, *(first + more[: i + 1] for i in range(3))]
+    assert numbers == [first, first, [*first, 60]]
     assert len(readouts(classifier, 7, 10_000)) == 1
 
 

@@ -85,8 +85,8 @@ class SDistClassifier(PredictingMixin, ClassifierMixin, SDist):  # type: ignore[
         The number of neighbours that a prediction uses. "margin" and "hull" use this number of
         nearest rows of each class, "knn" uses this number of nearest rows of all classes together,
         and "kernel", "mixture" and "linear" ignore the parameter. "auto" chooses 1, 3, 5, 10 or
-        20 (for "hull" 10 or 20) by predictions out of fold. In tables with at least 300, 1000 and
-        3000 rows in each class on average, it also tries 60, 200 and 600 (not for "hull").
+        20 (for "hull" 10 or 20) by predictions out of fold. In tables with at least 300 rows in
+        each class on average, it also tries 60 (not for "hull").
         """,
     )
 

@@ -14,7 +14,7 @@ from .base import Queries, Readout, Training, as_evidence
 #: The numbers of neighbours to choose from.
 NEIGHBORS = (1, 3, 5, 10, 20)
 #: Further numbers of neighbours, each with the least mean number of rows of a class.
-MORE_NEIGHBORS = {60: 300, 200: 1000, 600: 3000}
+MORE_NEIGHBORS = {60: 300}
 
 
 def numbers_of_neighbors(n_neighbors: int | None, class_size: int) -> tuple[int, ...]:
