@@ -233,11 +233,8 @@ class Model(Classifying):
 
     def _training_under(self, inside: SparseMetric, on_terms: bool = False) -> Training:
         rows = self.rows
-        places = (
-            inside.without_diagonal().features(rows.values)
-            if on_terms
-            else inside.embedded(rows.values)
-        )
+        place = inside.weighted_features if on_terms else inside.embedded
+        places = place(rows.values)
         return Training(places, rows.labels, rows.weight, len(self.classes))
 
     @cached_property
@@ -273,11 +270,12 @@ class Model(Classifying):
         fitted = self._fitted[1]
         assert isinstance(fitted, FittedLinear)
         found = np.zeros((len(self.metric.columns), len(self.classes)))
-        found[self.metric.components.any(axis=0)] = fitted.coefficients
+        _, terms, roots = self.metric.factored
+        found[terms] = roots[:, None] * fitted.coefficients
         return self.the_reading.calibration.slope * found
 
     def placed(self, X: Data) -> Float:
-        """The rows as the readout needs them: embedded, or as standardised terms.
+        """The rows as the readout needs them: embedded, or as weighted terms.
 
         Parameters
         ----------
@@ -285,7 +283,7 @@ class Model(Classifying):
         """
         if not self.the_reading.readout.on_terms:
             return self.embed(X)
-        return self.metric.without_diagonal().features(X)
+        return self.metric.weighted_features(X)
 
     @one_blas_thread()
     def log_odds_of(self, places: Float, engine: Engine | None = None) -> Float:
@@ -322,9 +320,8 @@ class Model(Classifying):
         with one_blas_thread():
             readout, inside = self.the_reading.readout, metric.over_columns(self.rows.columns)
             training = self._training_under(inside, readout.on_terms)
-            own = metric.without_diagonal() if readout.on_terms else metric
-            places = own.features(X) if readout.on_terms else own.embedded(X)
-            return self._log_odds(places, training, readout.fit(training), engine)
+            place = metric.weighted_features if readout.on_terms else metric.embedded
+            return self._log_odds(place(X), training, readout.fit(training), engine)
 
     def nearest(
         self, embedding: Float, k: int, engine: Engine | None = None, c: int | None = None

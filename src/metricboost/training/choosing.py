@@ -124,9 +124,9 @@ def _of_fold(
 def _terms(
     crossfit: CrossFit, fold: Fold, metric: SparseMetric, rows: Index
 ) -> tuple[Float, Float]:
-    """The standardised terms of the rows that a fold keeps, and of some rows that it leaves out."""
-    own = metric.without_diagonal()
-    return own.features(crossfit.X, fold.kept), own.features(crossfit.X, rows)
+    """The weighted terms of the rows that a fold keeps, and of some rows that it leaves out."""
+    X = crossfit.X
+    return metric.weighted_features(X, fold.kept), metric.weighted_features(X, rows)
 
 
 def _places(

@@ -204,8 +204,8 @@ class Readout(ABC):
     with_plain_distance : bool
         Whether the search tries the readout with metrics that have a share of the plain distance.
     on_terms : bool
-        Whether the rows that the readout gets are the standardised terms of the metric, instead of
-        the embedding.
+        Whether the rows that the readout gets are the weighted terms of the metric
+        (``SparseMetric.weighted_features``), instead of the embedding.
     """
 
     name: ClassVar[str]

@@ -1,7 +1,9 @@
-"""The linear readout: a logistic regression on the standardised terms of the metric.
+"""The linear readout: a logistic regression on the terms of the metric.
 
 The other readouts look at distances. The linear readout gives every term a direction: the sign of
-its coefficient.
+its coefficient. Each standardised term is multiplied by the root of its share of the metric's
+weight. The penalty is then smaller for a term with a larger weight. A term that only one of the
+averaged fits uses has a small weight in their average, and is penalised more.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from ..._typing import Float
 from .base import Queries, Readout, Training
 
 #: The costs to choose from, the usual one first: the C of scikit-learn's logistic regression.
-COSTS = (0.3, 0.03, 3.0)
+COSTS = (30.0, 3.0, 300.0)
 #: The solver ends if no derivative of the loss is larger than TOLERANCE, or after MOST_STEPS.
 TOLERANCE, MOST_STEPS = 1e-6, 1000
 
