@@ -40,7 +40,7 @@ TO_TAKE_ALL = 1.5
 TO_KEEP_MORE = 1.0
 #: The number of standard errors by which the score must be better for a readout on the terms, and
 #: by which it may be worse if further readouts on the terms are to be tried.
-TO_TAKE_TERMS, TO_GIVE_UP = 1.0, 0.5
+TO_TAKE_TERMS, TO_GIVE_UP = 2.0, 0.5
 #: The shares of the plain distance to choose from, apart from 0 and 1.
 SHARES = (0.5, 0.8)
 
