@@ -17,6 +17,7 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -107,31 +108,54 @@ def measure(tables: Sequence[str], parts: Sequence[str], seeds: Sequence[int]) -
                     )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Worth:
+    """The defaults against the defaults without a part.
+
+    Attributes
+    ----------
+    differences : dict
+        The mean difference of the errors for each table.
+    time : float
+        The geometric mean of the ratios of the times.
+    """
+
+    differences: dict[str, float]
+    time: float
+
+    @property
+    def mean(self) -> float:
+        return float(np.mean(list(self.differences.values())))
+
+    @property
+    def standard_error(self) -> float:
+        return float(np.std(list(self.differences.values())) / np.sqrt(len(self.differences)))
+
+
+def worth(results: Results, tables: Sequence[str], part: str) -> Worth | None:
+    """None if no split has both results."""
+    differences, ratios = {}, []
+    for table in tables:
+        rows = [results.seeds(EXPERIMENT, table, one) for one in (DEFAULTS, part)]
+        errors, seconds = ([measured(one, key) for one in rows] for key in ("error", "cpu_seconds"))
+        both = errors[0].keys() & errors[1].keys()
+        if both:
+            differences[table] = float(np.mean([errors[0][s] - errors[1][s] for s in both]))
+            ratios += [seconds[0][s] / seconds[1][s] for s in both]
+    return Worth(differences, float(np.exp(np.mean(np.log(ratios))))) if ratios else None
+
+
 def show(tables: Sequence[str], parts: Sequence[str]) -> None:
     results = Results()
-    rows = {(t, p): results.seeds(EXPERIMENT, t, p) for t in tables for p in (DEFAULTS, *parts)}
     for part in parts:
-        differences, ratios = {}, []
-        for table in tables:
-            own, other = (
-                [measured(rows[table, one], key) for key in ("error", "cpu_seconds")]
-                for one in (DEFAULTS, part)
+        found = worth(results, tables, part)
+        if found is not None:
+            print(
+                f"defaults to {part}: {found.mean:+.4f} ({found.standard_error:.4f}) over "
+                f"{len(found.differences)} tables, time {found.time:.2f}"
             )
-            both = own[0].keys() & other[0].keys()
-            if both:
-                differences[table] = float(np.mean([own[0][s] - other[0][s] for s in both]))
-                ratios += [own[1][s] / other[1][s] for s in both]
-        if not differences:
-            continue
-        found = np.array(list(differences.values()))
-        error = found.std() / np.sqrt(len(found))
-        time_ratio = np.exp(np.mean(np.log(ratios)))
-        print(
-            f"defaults to {part}: {found.mean():+.4f} ({error:.4f}) over {len(found)} tables, "
-            f"time {time_ratio:.2f}"
-        )
-        told = sorted(differences.items(), key=lambda pair: pair[1])
-        print("   ", ", ".join(f"{table} {value:+.3f}" for table, value in told if value))
+            told = sorted(found.differences.items(), key=lambda pair: pair[1])
+            print("   ", ", ".join(f"{table} {value:+.3f}" for table, value in told if value))
 
 
 def main() -> None:
