@@ -36,7 +36,6 @@ DEFAULTS = "defaults"
 #: Module constants and class attributes without a part. The parts are the names of the models.
 WITHOUT: dict[str, tuple[Any, str, Any]] = {
     "without a single neighbour": (margin, "NEIGHBORS", (3, 5, 10, 20)),
-    "without many neighbours": (margin, "MORE_NEIGHBORS", {}),
     "without linear": (Linear, "automatic", False),
     "without small panels": (options, "FEW_ROWS", 0),
 }

@@ -468,18 +468,6 @@ def test_readouts_of_a_classifier(classifier: str) -> None:
     assert {type(readout) for readout in of_seven} == {type(readout) for readout in grid}
 
 
-@pytest.mark.parametrize("classifier", ["margin", "knn"])
-def test_more_rows_more_neighbors(classifier: str) -> None:
-    """Larger classes have larger numbers of neighbours, but a given number stays."""
-    numbers = [
-        [readout.n_neighbors for readout in readouts(classifier, None, size)]
-        for size in (0, 299, 300)
-    ]
-    first = [1, 3, 5, 10, 20]
-    assert numbers == [first, first, [*first, 60]]
-    assert len(readouts(classifier, 7, 10_000)) == 1
-
-
 # --- the linear readout
 
 

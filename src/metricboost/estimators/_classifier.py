@@ -85,14 +85,13 @@ class SDistClassifier(PredictingMixin, ClassifierMixin, SDist):  # type: ignore[
         The number of neighbours that a prediction uses. "margin" and "hull" use this number of
         nearest rows of each class, "knn" uses this number of nearest rows of all classes together,
         and "kernel", "mixture" and "linear" ignore the parameter. "auto" chooses 1, 3, 5, 10 or
-        20 (for "hull" 10 or 20) by predictions out of fold. In tables with at least 300 rows in
-        each class on average, it also tries 60 (not for "hull").
+        20 (for "hull" 10 or 20) by predictions out of fold.
         """,
     )
 
-    def _readouts(self, class_size: int = 0) -> list[Readout] | None:
+    def _readouts(self) -> list[Readout] | None:
         given = self.n_neighbors_predict
-        return readouts(self.classifier, None if given == "auto" else int(given), class_size)
+        return readouts(self.classifier, None if given == "auto" else int(given))
 
     def _parameters_of_best(self) -> dict[str, Any]:
         parameters: dict[str, Any] = self.get_params(deep=False)

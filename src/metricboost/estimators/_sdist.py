@@ -180,7 +180,7 @@ class SDist(SavingMixin, EmbeddingMixin, BaseEstimator):  # type: ignore[misc]
         The size of the panel: the candidate terms that are drawn at random for each step. An int
         is the number of candidates, a float in (0, 1] is their share, and "sqrt" is the square
         root of their number. None uses all candidates in every step. "auto" is "sqrt" for tables
-        with fewer than 150 rows and at least 20 columns, and all candidates for other tables. It
+        with fewer than 150 rows and 20 to 1000 columns, and all candidates for other tables. It
         also stops adding products once there are 4096 candidates, or twice as many candidates as
         columns if this number is larger.
         """,
@@ -469,9 +469,7 @@ class SDist(SavingMixin, EmbeddingMixin, BaseEstimator):  # type: ignore[misc]
         given = self._given(X, y, sample_weight)
         pool = self._pool(given)
         options = self._options(pool)
-        choices = Choices(
-            self.n_averaged, options.prune, self.start_share, self._readouts(pool.class_size)
-        )
+        choices = Choices(self.n_averaged, options.prune, self.start_share, self._readouts())
         names = self._names()
         fit = fit_model(pool, given.classes, names, options, choices, self._run())
         everything = column_names(self, self.n_features_in_)
@@ -503,7 +501,7 @@ class SDist(SavingMixin, EmbeddingMixin, BaseEstimator):  # type: ignore[misc]
     def _options(self, pool: Pool) -> LearningOptions:
         return learning_options(self.get_params(deep=False), pool, new_seed(self.random_state))
 
-    def _readouts(self, class_size: int = 0) -> list[Readout] | None:
+    def _readouts(self) -> list[Readout] | None:
         """The readouts to choose from; None for a model that only embeds."""
         return None
 

@@ -59,12 +59,6 @@ class Pool:
         return int(self.X.shape[0]) * self.n_columns
 
     @property
-    def class_size(self) -> int:
-        """The mean number of rows of a class, among the reference rows if there are any."""
-        rows = self.labels if self.references is None else self.references
-        return len(rows) // (int(self.labels.max()) + 1)
-
-    @property
     def n_indicators(self) -> int:
         """The number of indicators, which are the last columns of the table."""
         return 0 if self.imputation is None else len(self.imputation.indicators)

@@ -172,9 +172,7 @@ def cheap_search(
     found: list[Scored] = []
     for kind in everywhere:
         tried = cheap_variants(crossfit, limits)
-        found += score_variants(
-            crossfit, tried, kind.grid(n_neighbors, _class_size(crossfit)), fold_scores
-        )
+        found += score_variants(crossfit, tried, kind.grid(n_neighbors), fold_scores)
     return _searched(crossfit, found, _kinds(classifier, "best"), n_neighbors, fold_scores)
 
 
@@ -200,11 +198,6 @@ def finalists(found: Sequence[Sequence[Scored]], classifier: str, n_rows: int) -
     return by_score[:FINALISTS] if n_rows <= MOST_ROWS_OF_FINALISTS else []
 
 
-def _class_size(crossfit: CrossFit) -> int:
-    """The mean number of rows of a class."""
-    return len(crossfit.labels) // crossfit.n_classes
-
-
 def _kinds(classifier: str, searched: str) -> list[type[Readout]]:
     """The readouts that ``classifier`` allows, for a stage of the search (``Readout.searched``)."""
     return [
@@ -226,9 +219,7 @@ def _searched(
     """The candidates found so far, and the best variants with further readouts."""
     for kind in kinds:
         tried = [v for v in best_variants(found) if kind.with_plain_distance or v.share == 0]
-        found = found + score_variants(
-            crossfit, tried, kind.grid(n_neighbors, _class_size(crossfit)), fold_scores
-        )
+        found = found + score_variants(crossfit, tried, kind.grid(n_neighbors), fold_scores)
     return found
 
 

@@ -17,18 +17,17 @@ READOUTS: dict[str, type[Readout]] = {
 }
 
 
-def readouts(classifier: str, n_neighbors: int | None, class_size: int = 0) -> list[Readout]:
+def readouts(classifier: str, n_neighbors: int | None) -> list[Readout]:
     """The readouts to choose from, for given parameters of ``SDistClassifier``.
 
-    ``n_neighbors`` is ``n_neighbors_predict``, with None instead of "auto". ``class_size`` is the
-    mean number of rows of a class.
+    ``n_neighbors`` is ``n_neighbors_predict``, with None instead of "auto".
     """
     kinds = [
         kind
         for kind in READOUTS.values()
         if (kind.automatic if classifier == "auto" else kind.name == classifier)
     ]
-    return [readout for kind in kinds for readout in kind.grid(n_neighbors, class_size)]
+    return [readout for kind in kinds for readout in kind.grid(n_neighbors)]
 
 
 __all__ = [

@@ -217,12 +217,8 @@ class Readout(ABC):
 
     @classmethod
     @abstractmethod
-    def grid(cls, n_neighbors: int | None, class_size: int = 0) -> list[Self]:
-        """The readouts of this type to choose from. None tries several numbers of neighbours.
-
-        ``class_size`` is the mean number of rows of a class. With more rows, more neighbours are
-        tried.
-        """
+    def grid(cls, n_neighbors: int | None) -> list[Self]:
+        """The readouts of this type to choose from. None tries several numbers of neighbours."""
 
     @property
     def n_neighbors(self) -> int:

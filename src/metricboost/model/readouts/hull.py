@@ -44,7 +44,7 @@ class Hull(Readout):
     automatic: ClassVar[bool] = True
 
     @classmethod
-    def grid(cls, n_neighbors: int | None, class_size: int = 0) -> list[Self]:
+    def grid(cls, n_neighbors: int | None) -> list[Self]:
         ks = NEIGHBORS if n_neighbors is None else (n_neighbors,)
         return [cls(k, ridge) for k in ks for ridge in RIDGES]
 

@@ -32,7 +32,7 @@ class Kernel(Readout):
     searched: ClassVar[Literal["everywhere", "best", "finalists"]] = "finalists"
 
     @classmethod
-    def grid(cls, n_neighbors: int | None, class_size: int = 0) -> list[Self]:
+    def grid(cls, n_neighbors: int | None) -> list[Self]:
         return [cls(width, cost) for width in WIDTHS for cost in COSTS]
 
     def fit(self, training: Training) -> FittedKernel:

@@ -38,7 +38,7 @@ class Linear(Readout):
     on_terms: ClassVar[bool] = True
 
     @classmethod
-    def grid(cls, n_neighbors: int | None, class_size: int = 0) -> list[Self]:
+    def grid(cls, n_neighbors: int | None) -> list[Self]:
         return [cls(cost) for cost in COSTS]
 
     def fit(self, training: Training) -> FittedLinear:

@@ -13,15 +13,6 @@ from .base import Queries, Readout, Training, as_evidence
 
 #: The numbers of neighbours to choose from.
 NEIGHBORS = (1, 3, 5, 10, 20)
-#: Further numbers of neighbours, each with the least mean number of rows of a class.
-MORE_NEIGHBORS = {60: 300}
-
-
-def numbers_of_neighbors(n_neighbors: int | None, class_size: int) -> tuple[int, ...]:
-    """The numbers of neighbours to try: the given number, or numbers up to a part of a class."""
-    if n_neighbors is not None:
-        return (n_neighbors,)
-    return *NEIGHBORS, *(k for k, least in MORE_NEIGHBORS.items() if class_size >= least)
 
 
 @dataclass(frozen=True)
@@ -36,8 +27,8 @@ class Margin(Readout):
     searched: ClassVar[Literal["everywhere", "best", "finalists"]] = "everywhere"
 
     @classmethod
-    def grid(cls, n_neighbors: int | None, class_size: int = 0) -> list[Self]:
-        return [cls(k) for k in numbers_of_neighbors(n_neighbors, class_size)]
+    def grid(cls, n_neighbors: int | None) -> list[Self]:
+        return [cls(k) for k in (NEIGHBORS if n_neighbors is None else (n_neighbors,))]
 
     @property
     def n_neighbors(self) -> int:

@@ -36,7 +36,7 @@ class Mixture(Readout):
     with_plain_distance: ClassVar[bool] = False
 
     @classmethod
-    def grid(cls, n_neighbors: int | None, class_size: int = 0) -> list[Self]:
+    def grid(cls, n_neighbors: int | None) -> list[Self]:
         return [cls(variance, size) for variance in VARIANCES for size in COMPONENTS]
 
     def fit(self, training: Training) -> FittedMixture:

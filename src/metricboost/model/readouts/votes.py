@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._typing import Float
 from .base import Queries, Readout, Training
-from .margin import numbers_of_neighbors
+from .margin import NEIGHBORS
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,8 @@ class Votes(Readout):
     searched: ClassVar[Literal["everywhere", "best", "finalists"]] = "everywhere"
 
     @classmethod
-    def grid(cls, n_neighbors: int | None, class_size: int = 0) -> list[Self]:
-        return [cls(k) for k in numbers_of_neighbors(n_neighbors, class_size)]
+    def grid(cls, n_neighbors: int | None) -> list[Self]:
+        return [cls(k) for k in (NEIGHBORS if n_neighbors is None else (n_neighbors,))]
 
     @property
     def n_neighbors(self) -> int:
