@@ -22,7 +22,7 @@ from metricboost.inspection import explain_model, explain_rows
 from metricboost.report import make_report
 
 SHORT = {"max_iter": 5, "n_averaged": 2, "n_nonzero": 4, "random_state": 0}
-READOUTS = ("margin", "hull", "knn", "kernel", "mixture")
+READOUTS = ("margin", "hull", "knn", "kernel", "mixture", "linear")
 
 
 def searching(**params):

@@ -174,3 +174,30 @@ def test_rows_of_a_model_without_rows(tmp_path):
     assert model.explain().terms
     with pytest.raises(ValueError, match="without its training rows"):
         model.explain(X[:1])
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_linear_readout_gives_directions(n_classes, tmp_path):
+    """The coefficients and offsets are the log odds; a saved model has the same coefficients."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 6))
+    score = 2 * X[:, 0] - 2 * X[:, 1]
+    y = np.digitize(score, np.quantile(score, np.arange(1, n_classes) / n_classes))
+    model = SDistClassifier(classifier="linear", max_iter=20, random_state=0).fit(X, y)
+    terms = model.explain().terms
+    found = {term.name: term.coefficients for term in terms}
+    assert found["x0"][-1] > 0 > found["x0"][0]
+    assert found["x1"][-1] < 0 < found["x1"][0]
+    assert np.allclose([sum(term.coefficients) for term in terms], 0, atol=1e-5)
+    metric = model.metric_
+    features = metric.term_features(X)
+    places = [metric.get_feature_names_out().tolist().index(term.name) for term in terms]
+    log_odds = features[:, places] @ np.array([term.coefficients for term in terms])
+    apart = model.model_.log_odds(X) - log_odds
+    assert np.allclose(apart, apart[0])
+    model.save(tmp_path / "model.mbz")
+    loaded = load(tmp_path / "model.mbz")
+    assert np.array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    assert loaded.explain() == model.explain()
+    near = SDistClassifier(classifier="margin", max_iter=5, random_state=0).fit(X, y)
+    assert {term.coefficients for term in near.explain().terms} == {None}

@@ -35,6 +35,7 @@ MODELS = {
     "plain": classifier(start_share=1.0),
     "kernel": classifier(classifier="kernel"),
     "mixture": classifier(classifier="mixture"),
+    "linear": classifier(classifier="linear"),
     "votes": classifier(classifier="knn", class_weight={"no": 1, "yes": 2.5}),
     "a start": classifier(init=np.eye(6)),
     "samples": classifier(max_rows=100, max_references=100, n_averaged=1),

@@ -14,6 +14,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist, pdist
 from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
 from metricboost.engines import FEW_QUERIES, get_engine, native_available
@@ -22,6 +23,7 @@ from metricboost.model.readouts import (
     READOUTS,
     Hull,
     Kernel,
+    Linear,
     Margin,
     Mixture,
     Queries,
@@ -40,7 +42,7 @@ ENGINE = get_engine("auto")
 ENGINES = ["numpy", *(["native"] if native_available() else [])]
 ALL_KINDS: list[Readout] = [
     Margin(3), Margin(500), Hull(5, 0.3), Hull(500, 3.0), Votes(4), Kernel(1.0, 1.0),
-    Mixture(0.9, 2),
+    Mixture(0.9, 2), Linear(0.5),
 ]  # fmt: skip
 
 
@@ -445,7 +447,7 @@ def test_a_moved_and_turned_embedding_says_the_same(readout: Readout) -> None:
     turn, _ = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))
     moved = replace(training, rows=training.rows @ turn + 5.0)
     expected = found(training, queries, readout)
-    rtol = 1e-3 if isinstance(readout, Kernel | Mixture) else 1e-7  # those are iterative
+    rtol = 1e-3 if isinstance(readout, Kernel | Mixture | Linear) else 1e-7  # those are iterative
     assert_allclose(found(moved, queries @ turn + 5.0, readout), expected, rtol=rtol, atol=rtol)
 
 
@@ -453,17 +455,40 @@ def test_a_moved_and_turned_embedding_says_the_same(readout: Readout) -> None:
 def test_readouts_of_a_classifier(classifier: str) -> None:
     """The grid has the right kinds, and a given number of neighbours is the only one."""
     kinds = {
-        "auto": (Margin, Hull), "margin": Margin, "hull": Hull, "knn": Votes, "kernel": Kernel,
-        "mixture": Mixture,
+        "auto": (Margin, Hull, Linear), "margin": Margin, "hull": Hull, "knn": Votes,
+        "kernel": Kernel, "mixture": Mixture, "linear": Linear,
     }  # fmt: skip
     grid = readouts(classifier, None)
     assert len(set(grid)) == len(grid) > 1
     assert all(isinstance(readout, kinds[classifier]) for readout in grid)
     if classifier == "auto":
-        assert {type(readout) for readout in grid} == {Margin, Hull}
+        assert {type(readout) for readout in grid} == {Margin, Hull, Linear}
     of_seven = readouts(classifier, 7)
     assert {getattr(readout, "k", 7) for readout in of_seven} == {7}
     assert {type(readout) for readout in of_seven} == {type(readout) for readout in grid}
+
+
+# --- the linear readout
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("dimensions", [3, 120])
+def test_linear_is_a_logistic_regression(n_classes: int, dimensions: int) -> None:
+    training = table(n_classes, n=150, dimensions=dimensions)
+    queries = queries_for(training)
+    oracle = LogisticRegression(C=0.3, tol=1e-8, max_iter=10_000)
+    oracle.fit(training.rows, training.labels, sample_weight=training.weight)
+    values = found(training, queries, Linear(0.3))
+    expected = oracle.decision_function(queries)
+    if n_classes == 2:
+        assert_allclose(values[:, 0], -values[:, 1])
+        values = values[:, 1] - values[:, 0]
+    assert_allclose(values, expected, rtol=1e-2, atol=1e-2)
+
+
+def test_linear_without_terms_has_no_evidence() -> None:
+    training = replace(table(3), rows=np.empty((96, 0)))
+    assert not found(training, np.empty((5, 0)), Linear(1.0)).any()
 
 
 # --- support vector machines

@@ -18,11 +18,12 @@ from scipy.spatial.distance import cdist
 from metricboost import SDist, SDistClassifier
 from metricboost.datasets import make_xor
 from metricboost.model import Calibration, calibrate
-from metricboost.model.readouts import Margin
+from metricboost.model.readouts import Linear, Margin
 from metricboost.training.choosing import (
     MOST_SCORED,
     TO_KEEP_MORE,
     TO_TAKE_ALL,
+    TO_TAKE_TERMS,
     Candidate,
     candidates,
     choose,
@@ -196,3 +197,26 @@ def test_candidates_are_weighted(table):
     right = np.average(proba.argmax(axis=1) == y[rows], weights=own)
     assert model.oob_score_ == pytest.approx(right)
     assert model.oob_score_ != pytest.approx((proba.argmax(axis=1) == y[rows]).mean(), abs=1e-4)
+
+
+def test_a_readout_on_the_terms_must_be_clearly_better():
+    """It is chosen if it is clearly better than all readouts of distances, or alone."""
+    linear, near = candidate(LEVEL, readout=Linear(1.0)), worse(0.9 * TO_TAKE_TERMS)
+    assert choose([candidate(near), linear]).readout == Margin(5)
+    assert choose([candidate(worse(1.1 * TO_TAKE_TERMS)), linear]) is linear
+    assert choose([linear]) is linear
+
+
+@QUIET
+def test_readouts_on_the_terms_are_tried_once(three_fits):
+    """With one variant, and the first of them only if it is clearly worse."""
+    tried = variants(3)
+    found = candidates(three_fits, tried, [Margin(5), *Linear.grid(None)])
+    on_terms = [one for one in found if one.readout.on_terms]
+    assert len({one.variant for one in on_terms}) == 1
+    assert {one.variant.share for one in on_terms} == {0.0}
+    assert [one.readout for one in on_terms] in (Linear.grid(None)[:1], Linear.grid(None))
+    alone = candidates(three_fits, tried, Linear.grid(None))
+    assert [one.readout for one in alone] == Linear.grid(None)
+    only_shared = candidates(three_fits, [Variant(0.5)], [Linear(1.0)])
+    assert len(only_shared) == 1

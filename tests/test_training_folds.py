@@ -156,6 +156,7 @@ def pruned_with_the_other_fits(made, variant):
 def noise_fits():
     """Fits of labels that are independent of all 400 columns; no gate rejects a step."""
     params = {"max_iter": 4, "oob_gate": None, "n_nonzero": 20, "max_degree": 1, "n_averaged": 5}
+    params["max_features"] = None
     found = []
     for seed in range(10):
         X, y = np.random.default_rng(seed).normal(size=(80, 400)), np.arange(80) % 2

@@ -6,9 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from fits import prepared
 from joblib import Parallel, delayed, effective_n_jobs
 from threadpoolctl import threadpool_limits
 
+from metricboost import SDist
 from metricboost._threads import one_blas_thread
 from metricboost.sources import InMemory
 from metricboost.training.pool import Pool
@@ -76,3 +78,16 @@ def test_workers_of_joblib_are_not_oversubscribed(backend):
 
 def test_a_device_has_room_for_one_task_at_a_time():
     assert Run("torch:cpu", 3).tasks_at_a_time(pool_of(100), 5) == 1
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "n_columns", "panel"),
+    [(149, 20, "sqrt"), (149, 1000, "sqrt"), (150, 20, None), (149, 19, None), (149, 1001, None)],
+)
+def test_small_tables_have_random_panels(n_rows: int, n_columns: int, panel: str | None) -> None:
+    X = np.random.default_rng(0).normal(size=(n_rows, n_columns))
+    options = prepared(SDist(), X, np.arange(n_rows) % 2).options
+    assert options.boosting.max_features == panel
+    assert options.max_candidates == 4096
+    chosen = prepared(SDist(max_features=5), X, np.arange(n_rows) % 2).options
+    assert chosen.boosting.max_features == 5

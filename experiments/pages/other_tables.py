@@ -11,6 +11,7 @@ from ..against import OURS, REFERENCE, ratio, runs
 from ..against import TABLES as YARDSTICK
 from ..paper.published import ERRORS
 from ..paper.studies import SHARED
+from ..readouts import LARGE, SMALL, WITHOUT, Worth, worth
 from ..results import number
 from ..rivals import GRIDS
 from .shown import Shown, Value, bold, grid
@@ -215,6 +216,29 @@ def against(shown: Shown) -> str:
     return grid(["table", *TIMED, "ratio to LightGBM", "before"], rows, shown)
 
 
+def parts_of_the_choice(shown: Shown) -> str:
+    """The defaults against the defaults without a part of the choice of a readout."""
+    known = {table for table, *_ in shown.results.of("readouts")}
+    sets = {
+        "public tables": [table for table in sorted(known) if table.startswith("pmlb/")],
+        "small tables": SMALL,
+        "tables with many rows": LARGE,
+    }
+    rows = []
+    for part in WITHOUT:
+        cells = []
+        for tables in sets.values():
+            found = worth(shown.results, tables, part)
+            cells.append("" if found is None else _worth(found))
+        rows.append([part.removeprefix("without "), *cells])
+    return grid(["part", *sets], rows)
+
+
+def _worth(found: Worth) -> str:
+    mean = f"{found.mean:+.4f} ({found.standard_error:.4f})"
+    return f"{mean}, {len(found.differences)} tables, time {found.time:.2f}"
+
+
 TIMED = (OURS, REFERENCE, "random forest", "NCA")
 
 OTHERS: dict[str, Callable[[Shown], str]] = {
@@ -230,4 +254,5 @@ OTHERS: dict[str, Callable[[Shown], str]] = {
     "cluster": cluster,
     "engines": engines,
     "against": against,
+    "readouts": parts_of_the_choice,
 }

@@ -39,7 +39,8 @@ class SDistClassifier(PredictingMixin, ClassifierMixin, SDist):  # type: ignore[
         The chosen readout, such as ``Margin(k=10)``.
     n_neighbors_predict_ : int
         The number of neighbours that a prediction uses, and that :meth:`kneighbors` returns by
-        default. The readouts "kernel" and "mixture" use no neighbours; the number is then 10.
+        default. The readouts "kernel", "mixture" and "linear" use no neighbours; the number is then
+        10.
     oob_score_ : float
         The weighted share of the rows that are classified correctly out of fold, that is, by a
         metric that was learned without the row. The variant and the readout for the rows of a fold
@@ -70,8 +71,10 @@ class SDistClassifier(PredictingMixin, ClassifierMixin, SDist):  # type: ignore[
         mean squared distances to the nearest rows of each class (the paper's f). "hull" compares
         the distances to the flats through these rows. "knn" counts the classes of the nearest rows.
         "kernel" is a support vector machine with the Gaussian kernel of the distance. "mixture"
-        fits a Gaussian mixture to each class in the leading directions of the embedding. "auto"
-        chooses "margin" or "hull" by predictions out of fold.
+        fits a Gaussian mixture to each class in the leading directions of the embedding. "linear"
+        is a logistic regression on the standardised terms of the metric, and ``explain()`` then has
+        the coefficients of each term. "auto" chooses "margin", "hull" or "linear" by predictions
+        out of fold.
         """,
     )
     n_neighbors_predict: int | str = parameter(
@@ -81,8 +84,8 @@ class SDistClassifier(PredictingMixin, ClassifierMixin, SDist):  # type: ignore[
         """
         The number of neighbours that a prediction uses. "margin" and "hull" use this number of
         nearest rows of each class, "knn" uses this number of nearest rows of all classes together,
-        and "kernel" and "mixture" ignore the parameter. "auto" chooses 3, 5, 10 or 20 (for "hull"
-        10 or 20) by predictions out of fold.
+        and "kernel", "mixture" and "linear" ignore the parameter. "auto" chooses 1, 3, 5, 10 or
+        20 (for "hull" 10 or 20) by predictions out of fold.
         """,
     )
 

@@ -179,9 +179,10 @@ class SDist(SavingMixin, EmbeddingMixin, BaseEstimator):  # type: ignore[misc]
         """
         The size of the panel: the candidate terms that are drawn at random for each step. An int
         is the number of candidates, a float in (0, 1] is their share, and "sqrt" is the square
-        root of their number. None uses all candidates in every step. "auto" also uses all
-        candidates, but stops adding products once there are 4096 candidates, or twice as many
-        candidates as columns if this number is larger.
+        root of their number. None uses all candidates in every step. "auto" is "sqrt" for tables
+        with fewer than 150 rows and 20 to 1000 columns, and all candidates for other tables. It
+        also stops adding products once there are 4096 candidates, or twice as many candidates as
+        columns if this number is larger.
         """,
         of_a_fit=True,
     )

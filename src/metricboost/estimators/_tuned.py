@@ -103,7 +103,7 @@ class SDistClassifierCV(
     >>> X, y = make_xor(n_samples=600, n_features=20, informative=2, random_state=0)
     >>> search = SDistClassifierCV(param_grid={"max_degree": [1, 2]}, cv=3, random_state=0)
     >>> round(search.fit(X[:300], y[:300]).score(X[300:], y[300:]), 2)
-    0.82
+    0.83
     """
 
     estimator: SDistClassifier | None = parameter(

@@ -36,6 +36,9 @@ class TermShare:
         The term's share of the metric's weight.
     stability : float or None
         The share of the averaged fits that use the term. None if it is unknown.
+    coefficients : tuple of float or None
+        With the linear readout: what one standard deviation of the term adds to the log odds of
+        each class, relative to the mean of all classes. None with other readouts.
     """
 
     name: str
@@ -43,6 +46,7 @@ class TermShare:
     kind: str
     share: float
     stability: float | None
+    coefficients: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -149,7 +153,7 @@ def explain_model(model: Model | Blend | SparseMetric) -> ModelExplanation:
         return _explanation(model)
     refuse_other_objects(model)
     best = model.best
-    return _explanation(best.metric, best.stability, best.start_share)
+    return _explanation(best.metric, best.stability, best.start_share, best.coefficients)
 
 
 def refuse_other_objects(model: object) -> None:
@@ -162,18 +166,21 @@ def refuse_other_objects(model: object) -> None:
 
 
 def _explanation(
-    metric: SparseMetric, stability: Float | None = None, start_share: float | None = None
+    metric: SparseMetric,
+    stability: Float | None = None,
+    start_share: float | None = None,
+    coefficients: Float | None = None,
 ) -> ModelExplanation:
-    terms = _terms(metric)
+    terms = _terms(metric, coefficients)
     shares = {kind: sum(term.share for term in terms if term.kind == kind) for kind in KINDS}
     return ModelExplanation(
         terms, _variables(metric, stability), _links(metric), shares, start_share
     )
 
 
-def _terms(metric: SparseMetric) -> list[TermShare]:
-    heaviest_first = sorted(metric.terms, key=lambda term: -term.weight)
-    total = sum(term.weight for term in heaviest_first) or 1.0
+def _terms(metric: SparseMetric, coefficients: Float | None) -> list[TermShare]:
+    heaviest_first = sorted(enumerate(metric.terms), key=lambda pair: -pair[1].weight)
+    total = sum(term.weight for term in metric.terms) or 1.0
     return [
         TermShare(
             term.name,
@@ -181,8 +188,9 @@ def _terms(metric: SparseMetric) -> list[TermShare]:
             _kind(metric, term.columns),
             term.weight / total,
             term.stability,
+            None if coefficients is None else tuple(coefficients[t].tolist()),
         )
-        for term in heaviest_first
+        for t, term in heaviest_first
         if term.weight > 0
     ]
 

@@ -179,7 +179,7 @@ class SparseMetric:
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what was computed for embeddings, so that using a metric changes no pickle."""
-        computed = "_products", "_parts"
+        computed = "_products", "_parts", "factored"
         return {name: value for name, value in vars(self).items() if name not in computed}
 
     def __repr__(self) -> str:
@@ -261,10 +261,47 @@ class SparseMetric:
         ndarray of shape (n_samples, n_terms)
             Column i is the term ``terms[i]``, whose name is ``get_feature_names_out()[i]``.
         """
-        table = self._checked(X)
-        features = np.empty((table.shape[0], len(self.columns)))
-        for part, block in self._standardised(table):
+        return self.features(self._checked(X))
+
+    def features(self, X: Data, rows: Index | None = None) -> Float:
+        """The standardised terms of a table that is not checked again.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n_samples, n_features)
+            A table of float32 or float64.
+        rows : ndarray of int, optional
+            The numbers of the rows; all rows by default.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_terms)
+        """
+        features = np.empty((X.shape[0] if rows is None else len(rows), len(self.columns)))
+        for part, block in self._standardised(X, rows):
             features[part] = block.T
+        return features
+
+    @cached_property
+    def factored(self) -> tuple[SparseMetric, Index, Float]:
+        """The metric without its diagonal, its terms, and the root of the share of each term."""
+        kept = np.flatnonzero(self.components.any(axis=0))
+        own = self.without_diagonal()
+        return own, kept, np.sqrt(own.weights / own.weights.sum())
+
+    def weighted_features(self, X: Data, rows: Index | None = None) -> Float:
+        """The standardised terms of ``components``, each times the root of its share of the weight.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n_samples, n_features)
+            A table of float32 or float64, which is not checked again.
+        rows : ndarray of int, optional
+            The numbers of the rows; all rows by default.
+        """
+        own, _, roots = self.factored
+        features = own.features(X, rows)
+        features *= roots
         return features
 
     def _standardised(self, X: Data, rows: Index | None = None) -> Iterator[tuple[slice, Float]]:

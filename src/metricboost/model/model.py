@@ -24,7 +24,7 @@ from ..engines import Engine, engine_at_hand
 from .calibration import Calibration
 from .history import History
 from .metric import SparseMetric
-from .readouts import Fitted, Queries, Readout, Training
+from .readouts import Fitted, FittedLinear, Linear, Queries, Readout, Training
 from .rows import TrainingRows
 
 #: Rows are classified in blocks of this size, to limit the memory for their neighbours.
@@ -231,15 +231,18 @@ class Model(Classifying):
         """The embedded training rows."""
         return self._training_under(self.inside)
 
-    def _training_under(self, inside: SparseMetric) -> Training:
+    def _training_under(self, inside: SparseMetric, on_terms: bool = False) -> Training:
         rows = self.rows
-        embedding = inside.embedded(rows.values)
-        return Training(embedding, rows.labels, rows.weight, len(self.classes))
+        place = inside.weighted_features if on_terms else inside.embedded
+        places = place(rows.values)
+        return Training(places, rows.labels, rows.weight, len(self.classes))
 
     @cached_property
     @one_blas_thread()
-    def _fitted(self) -> Fitted:
-        return self.the_reading.readout.fit(self.training)
+    def _fitted(self) -> tuple[Training, Fitted]:
+        readout = self.the_reading.readout
+        training = self._training_under(self.inside, True) if readout.on_terms else self.training
+        return training, readout.fit(training)
 
     @one_blas_thread()
     def log_odds(self, X: Data, engine: Engine | None = None) -> Float:
@@ -252,20 +255,48 @@ class Model(Classifying):
             Searches for the neighbours. By default the fastest engine that is installed.
         """
         starts = range(0, max(X.shape[0], 1), PREDICTED_ROWS)
-        parts = [self.log_odds_of(self.embed(X[s : s + PREDICTED_ROWS]), engine) for s in starts]
+        parts = [self.log_odds_of(self.placed(X[s : s + PREDICTED_ROWS]), engine) for s in starts]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
-    @one_blas_thread()
-    def log_odds_of(self, embedding: Float, engine: Engine | None = None) -> Float:
-        """The log odds of embedded rows.
+    @property
+    def coefficients(self) -> Float | None:
+        """What one standard deviation of each term adds to the log odds of each class.
+
+        The result has the shape (n_terms, n_classes), and the sum over the classes is 0. It is None
+        if the readout is not linear, or if the model has no training rows.
+        """
+        if not self.has_rows or not isinstance(self.the_reading.readout, Linear):
+            return None
+        fitted = self._fitted[1]
+        assert isinstance(fitted, FittedLinear)
+        found = np.zeros((len(self.metric.columns), len(self.classes)))
+        _, terms, roots = self.metric.factored
+        found[terms] = roots[:, None] * fitted.coefficients
+        return self.the_reading.calibration.slope * found
+
+    def placed(self, X: Data) -> Float:
+        """The rows as the readout needs them: embedded, or as weighted terms.
 
         Parameters
         ----------
-        embedding : ndarray of shape (n_samples, rank)
+        X : ndarray or sparse matrix of shape (n_samples, n_features)
+        """
+        if not self.the_reading.readout.on_terms:
+            return self.embed(X)
+        return self.metric.weighted_features(X)
+
+    @one_blas_thread()
+    def log_odds_of(self, places: Float, engine: Engine | None = None) -> Float:
+        """The log odds of rows as ``placed`` returns them.
+
+        Parameters
+        ----------
+        places : ndarray of shape (n_samples, rank) or (n_samples, n_terms)
         engine : Engine, optional
             Searches for the neighbours. By default the fastest engine that is installed.
         """
-        return self._log_odds(embedding, self.training, self._fitted, engine)
+        training, fitted = self._fitted
+        return self._log_odds(places, training, fitted, engine)
 
     def _log_odds(
         self, embedding: Float, training: Training, fitted: Fitted, engine: Engine | None
@@ -287,9 +318,10 @@ class Model(Classifying):
         """
         metric = self.history.metric_after(m, self.metric)
         with one_blas_thread():
-            training = self._training_under(metric.over_columns(self.rows.columns))
-            fitted = self.the_reading.readout.fit(training)
-            return self._log_odds(metric.embedded(X), training, fitted, engine)
+            readout, inside = self.the_reading.readout, metric.over_columns(self.rows.columns)
+            training = self._training_under(inside, readout.on_terms)
+            place = metric.weighted_features if readout.on_terms else metric.embedded
+            return self._log_odds(place(X), training, readout.fit(training), engine)
 
     def nearest(
         self, embedding: Float, k: int, engine: Engine | None = None, c: int | None = None

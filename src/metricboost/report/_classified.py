@@ -87,7 +87,7 @@ def classified(
 
 def _log_odds(model: Model | Blend, X: Float, embedding: Float, engine: Engine | None) -> Float:
     """The log odds of rows that the best model has embedded."""
-    if isinstance(model, Blend):
+    if isinstance(model, Blend) or model.the_reading.readout.on_terms:
         return model.log_odds(X, engine)
     starts = range(0, len(X), PREDICTED_ROWS)
     parts = [model.log_odds_of(embedding[s : s + PREDICTED_ROWS], engine) for s in starts]

@@ -14,7 +14,7 @@ calibrated with the rows of the other folds (``chosen``).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -38,6 +38,9 @@ TO_DROP = 2.5
 #: distance, and for a metric with more variables.
 TO_TAKE_ALL = 1.5
 TO_KEEP_MORE = 1.0
+#: The number of standard errors by which the score must be better for a readout on the terms, and
+#: by which it may be worse if further readouts on the terms are to be tried.
+TO_TAKE_TERMS, TO_GIVE_UP = 2.0, 0.5
 #: The shares of the plain distance to choose from, apart from 0 and 1.
 SHARES = (0.5, 0.8)
 
@@ -106,10 +109,24 @@ def _of_fold(
     crossfit: CrossFit, fold: Fold, metric: SparseMetric, rows: Index, readouts: Sequence[Readout]
 ) -> dict[Readout, Float]:
     """The evidence for some rows that a fold leaves out."""
-    embedded, queries = _places(crossfit, fold, metric, rows)
     labels, weight = crossfit.labels[fold.kept], crossfit.weight[fold.kept]
-    training = Training(embedded, labels, weight, crossfit.n_classes)
-    return evidence(crossfit.engine, training, queries, readouts)
+    found: dict[Readout, Float] = {}
+    for on_terms in (False, True):
+        some = [readout for readout in readouts if readout.on_terms == on_terms]
+        if some:
+            places = _terms if on_terms else _places
+            embedded, queries = places(crossfit, fold, metric, rows)
+            training = Training(embedded, labels, weight, crossfit.n_classes)
+            found |= evidence(crossfit.engine, training, queries, some)
+    return {readout: found[readout] for readout in readouts}
+
+
+def _terms(
+    crossfit: CrossFit, fold: Fold, metric: SparseMetric, rows: Index
+) -> tuple[Float, Float]:
+    """The weighted terms of the rows that a fold keeps, and of some rows that it leaves out."""
+    X = crossfit.X
+    return metric.weighted_features(X, fold.kept), metric.weighted_features(X, rows)
 
 
 def _places(
@@ -148,12 +165,36 @@ def candidates(
     worse than the best one are no candidates.
     """
     metrics = run_tasks(n_threads, [partial(crossfit.fold_metrics, one) for one in tried])
-    pairs = {variant: list(readouts) for variant in tried}
     few, rows = scored_rows(crossfit, FIRST_SCORED), scored_rows(crossfit)
     judged = partial(_judged, crossfit, dict(zip(tried, metrics)), n_threads=n_threads)
+    pairs = {variant: [one for one in readouts if not one.on_terms] for variant in tried}
     if sum(map(len, few)) < sum(map(len, rows)) / 2 and len(tried) * len(readouts) > 1:
-        pairs = _promising(judged(pairs, few))
-    return judged(pairs, rows)
+        pairs = _promising(judged(pairs, few)) if any(pairs.values()) else pairs
+    return _with_terms(judged, judged(pairs, rows), tried, readouts, rows)
+
+
+def _with_terms(
+    judged: Callable[[Mapping[Variant, Sequence[Readout]], Sequence[Index]], list[Candidate]],
+    found: list[Candidate],
+    tried: Sequence[Variant],
+    readouts: Sequence[Readout],
+    rows: Sequence[Index],
+) -> list[Candidate]:
+    """The candidates, with those on the terms of a metric.
+
+    Metrics that differ only in the share of the plain distance have the same terms, and readouts on
+    the terms choose among the terms themselves. So a single variant is tried. If the first of these
+    readouts is clearly worse than the best candidate, the others are not tried.
+    """
+    on_terms = [one for one in readouts if one.on_terms]
+    if not on_terms:
+        return found
+    least = [variant for variant in tried if variant.share == min(one.share for one in tried)]
+    variant = least[len(least) // 2]
+    more = judged({variant: on_terms[:1]}, rows)
+    if not found or not _best(found).better_than(more[0], TO_GIVE_UP):
+        more += judged({variant: on_terms[1:]}, rows)
+    return [*found, *more]
 
 
 def _judged(
@@ -278,8 +319,14 @@ def _number_of_choice(found: Sequence[Candidate]) -> int:
 
 
 def choose(found: Sequence[Candidate]) -> Candidate:
-    """The candidate with the smallest loss, or the sparsest one that is not clearly worse."""
+    """The candidate with the smallest loss, or the sparsest one that is not clearly worse.
+
+    A readout on the terms is chosen only if it is clearly better than all readouts of distances.
+    """
     best = _best(found)
+    near = [candidate for candidate in found if not candidate.readout.on_terms]
+    if best.readout.on_terms and near and not best.better_than(_best(near), TO_TAKE_TERMS):
+        best = _best(near)
     plain = [candidate for candidate in found if candidate.variant.share == 0]
     if best.variant.share > 0:
         if not plain or best.better_than(_best(plain), TO_TAKE_ALL):

@@ -17,6 +17,10 @@ from .starting import init_over_table
 #: With ``max_features="auto"`` products are added until there are this many candidates, or twice as
 #: many candidates as columns, whichever is larger. The limit bounds the cost of a step.
 MOST_CANDIDATES = 4096
+#: With ``max_features="auto"``, fewer than FEW_ROWS rows, and a number of columns within COLUMNS,
+#: each step sees a random panel of the square root of the candidates. The fits then differ more, and
+#: their average has less noise. With more columns, the panels of a fit would miss most columns.
+FEW_ROWS, COLUMNS = 150, (20, 1000)
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,9 @@ def learning_options(parameters: Mapping[str, Any], pool: Pool, seed: int) -> Le
     """
     given = {name: _plain(value) for name, value in parameters.items()}
     automatic = given["max_features"] == "auto"
-    given["max_features"] = None if automatic else given["max_features"]
+    if automatic:
+        small = len(pool.labels) < FEW_ROWS and COLUMNS[0] <= pool.n_columns <= COLUMNS[1]
+        given["max_features"] = "sqrt" if small else None
     given["clip"] = given["clip"] if given["standardize"] else None
     return LearningOptions(
         boosting=BoostingOptions(**_named(BoostingOptions, given), seed=seed),

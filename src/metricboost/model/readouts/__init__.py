@@ -6,13 +6,14 @@ A new readout needs one file in this package and one entry in ``READOUTS``.
 from .base import Fitted, Near, Queries, Readout, Training, evidence, in_span
 from .hull import Hull
 from .kernel import Kernel
+from .linear import FittedLinear, Linear
 from .margin import Margin
 from .mixture import Mixture
 from .votes import Votes
 
 #: All readouts by their name, in the order in which they are tried.
 READOUTS: dict[str, type[Readout]] = {
-    readout.name: readout for readout in (Margin, Votes, Hull, Mixture, Kernel)
+    readout.name: readout for readout in (Margin, Votes, Hull, Linear, Mixture, Kernel)
 }
 
 
@@ -32,8 +33,10 @@ def readouts(classifier: str, n_neighbors: int | None) -> list[Readout]:
 __all__ = [
     "READOUTS",
     "Fitted",
+    "FittedLinear",
     "Hull",
     "Kernel",
+    "Linear",
     "Margin",
     "Mixture",
     "Near",

@@ -203,6 +203,9 @@ class Readout(ABC):
         Whether the search tries the readout with ``classifier="auto"``.
     with_plain_distance : bool
         Whether the search tries the readout with metrics that have a share of the plain distance.
+    on_terms : bool
+        Whether the rows that the readout gets are the weighted terms of the metric
+        (``SparseMetric.weighted_features``), instead of the embedding.
     """
 
     name: ClassVar[str]
@@ -210,6 +213,7 @@ class Readout(ABC):
     searched: ClassVar[Literal["everywhere", "best", "finalists"]] = "best"
     searched_by_default: ClassVar[bool] = False
     with_plain_distance: ClassVar[bool] = True
+    on_terms: ClassVar[bool] = False
 
     @classmethod
     @abstractmethod

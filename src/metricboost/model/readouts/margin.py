@@ -12,7 +12,7 @@ from ..._typing import Float
 from .base import Queries, Readout, Training, as_evidence
 
 #: The numbers of neighbours to choose from.
-NEIGHBORS = (3, 5, 10, 20)
+NEIGHBORS = (1, 3, 5, 10, 20)
 
 
 @dataclass(frozen=True)
