@@ -447,7 +447,8 @@ def test_a_moved_and_turned_embedding_says_the_same(readout: Readout) -> None:
     turn, _ = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))
     moved = replace(training, rows=training.rows @ turn + 5.0)
     expected = found(training, queries, readout)
-    rtol = 1e-3 if isinstance(readout, Kernel | Mixture | Linear) else 1e-7  # those are iterative
+    iterative = {Kernel: 1e-3, Mixture: 1e-3, Linear: 1e-2}
+    rtol = iterative.get(type(readout), 1e-7)
     assert_allclose(found(moved, queries @ turn + 5.0, readout), expected, rtol=rtol, atol=rtol)
 
 
@@ -476,14 +477,14 @@ def test_readouts_of_a_classifier(classifier: str) -> None:
 def test_linear_is_a_logistic_regression(n_classes: int, dimensions: int) -> None:
     training = table(n_classes, n=150, dimensions=dimensions)
     queries = queries_for(training)
-    oracle = LogisticRegression(C=0.3, tol=1e-8, max_iter=10_000)
+    oracle = LogisticRegression(C=0.3, max_iter=1000)
     oracle.fit(training.rows, training.labels, sample_weight=training.weight)
     values = found(training, queries, Linear(0.3))
     expected = oracle.decision_function(queries)
     if n_classes == 2:
         assert_allclose(values[:, 0], -values[:, 1])
         values = values[:, 1] - values[:, 0]
-    assert_allclose(values, expected, rtol=1e-2, atol=1e-2)
+    assert_allclose(values, expected, rtol=1e-9)
 
 
 def test_linear_without_terms_has_no_evidence() -> None:

@@ -14,7 +14,7 @@ calibrated with the rows of the other folds (``chosen``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -41,6 +41,9 @@ TO_KEEP_MORE = 1.0
 #: The number of standard errors by which the score must be better for a readout on the terms, and
 #: by which it may be worse if further readouts on the terms are to be tried.
 TO_TAKE_TERMS, TO_GIVE_UP = 2.0, 0.5
+#: Readouts on the terms are not tried beside others if the number of rows times terms times classes
+#: is larger. With many classes they take longer than everything else.
+MOST_PRODUCTS = 2**22
 #: The shares of the plain distance to choose from, apart from 0 and 1.
 SHARES = (0.5, 0.8)
 
@@ -162,39 +165,42 @@ def candidates(
     """The candidates for all pairs of a variant and a readout, in the order of the variants.
 
     In large tables all pairs are first scored on FIRST_SCORED rows. The pairs that are clearly
-    worse than the best one are no candidates.
+    worse than the best one are no candidates. If the first readout on the terms is clearly worse
+    than the best candidate, the others are not tried.
     """
-    metrics = run_tasks(n_threads, [partial(crossfit.fold_metrics, one) for one in tried])
+    metrics = dict(
+        zip(tried, run_tasks(n_threads, [partial(crossfit.fold_metrics, one) for one in tried]))
+    )
     few, rows = scored_rows(crossfit, FIRST_SCORED), scored_rows(crossfit)
-    judged = partial(_judged, crossfit, dict(zip(tried, metrics)), n_threads=n_threads)
+    judged = partial(_judged, crossfit, metrics, n_threads=n_threads)
     pairs = {variant: [one for one in readouts if not one.on_terms] for variant in tried}
     if sum(map(len, few)) < sum(map(len, rows)) / 2 and len(tried) * len(readouts) > 1:
         pairs = _promising(judged(pairs, few)) if any(pairs.values()) else pairs
-    return _with_terms(judged, judged(pairs, rows), tried, readouts, rows)
+    found = judged(pairs, rows)
+    on_terms, variant = [one for one in readouts if one.on_terms], _variant_of_terms(tried)
+    if not on_terms or (found and _products(crossfit, metrics[variant]) > MOST_PRODUCTS):
+        return found
+    found += judged({variant: on_terms[:1]}, rows)
+    if found[-1] is _best(found) or not _best(found).better_than(found[-1], TO_GIVE_UP):
+        found += judged({variant: on_terms[1:]}, rows)
+    return found
 
 
-def _with_terms(
-    judged: Callable[[Mapping[Variant, Sequence[Readout]], Sequence[Index]], list[Candidate]],
-    found: list[Candidate],
-    tried: Sequence[Variant],
-    readouts: Sequence[Readout],
-    rows: Sequence[Index],
-) -> list[Candidate]:
-    """The candidates, with those on the terms of a metric.
+def _variant_of_terms(tried: Sequence[Variant]) -> Variant:
+    """The variant whose terms readouts on the terms use.
 
     Metrics that differ only in the share of the plain distance have the same terms, and readouts on
-    the terms choose among the terms themselves. So a single variant is tried. If the first of these
-    readouts is clearly worse than the best candidate, the others are not tried.
+    the terms choose among the terms themselves. So a single variant is tried.
     """
-    on_terms = [one for one in readouts if one.on_terms]
-    if not on_terms:
-        return found
-    least = [variant for variant in tried if variant.share == min(one.share for one in tried)]
-    variant = least[len(least) // 2]
-    more = judged({variant: on_terms[:1]}, rows)
-    if not found or not _best(found).better_than(more[0], TO_GIVE_UP):
-        more += judged({variant: on_terms[1:]}, rows)
-    return [*found, *more]
+    least = min(variant.share for variant in tried)
+    sparse = [variant for variant in tried if variant.share == least]
+    return sparse[len(sparse) // 2]
+
+
+def _products(crossfit: CrossFit, metrics: Sequence[SparseMetric]) -> int:
+    """The number of products in one pass of a readout on the terms over the rows of a fold."""
+    sizes = (len(fold.kept) * len(metric.columns) for fold, metric in zip(crossfit.folds, metrics))
+    return crossfit.n_classes * max(sizes)
 
 
 def _judged(

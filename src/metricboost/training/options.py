@@ -18,8 +18,8 @@ from .starting import init_over_table
 #: many candidates as columns, whichever is larger. The limit bounds the cost of a step.
 MOST_CANDIDATES = 4096
 #: With ``max_features="auto"``, fewer than FEW_ROWS rows, and a number of columns within COLUMNS,
-#: each step sees a random panel of the square root of the candidates. The fits then differ more, and
-#: their average has less noise. With more columns, the panels of a fit would miss most columns.
+#: each step sees a random panel of the square root of the candidates. The fits then differ more,
+#: and their average has less noise. With more columns, the panels of a fit would miss most columns.
 FEW_ROWS, COLUMNS = 150, (20, 1000)
 
 

@@ -22,7 +22,7 @@ from .base import Queries, Readout, Training
 #: The costs to choose from, the usual one first: the C of scikit-learn's logistic regression.
 COSTS = (30.0, 3.0, 300.0)
 #: The solver ends if no derivative of the loss is larger than TOLERANCE, or after MOST_STEPS.
-TOLERANCE, MOST_STEPS = 1e-6, 1000
+TOLERANCE, MOST_STEPS = 1e-4, 1000
 
 
 @dataclass(frozen=True)
