@@ -30,7 +30,7 @@ from metricboost.datasets import make_double_ring, make_xor
 SHORT: dict[str, Any] = {"random_state": 0, "n_averaged": 3, "max_iter": 15}
 #: The largest relative difference between numbers that count as equal.
 SAME = 1e-9
-#: The largest relative difference for the probabilities of some cases, whose readouts are iterative.
+#: The largest relative difference for the probabilities of some cases with iterative readouts.
 ROUGH = {"weights": 0.01, "panels, no gate": 1e-4}
 Case = tuple[str, Any, Any, dict[str, Any], Any]
 
