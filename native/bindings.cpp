@@ -270,10 +270,23 @@ void nearest(Columns z, Columns guide, double rounding, Labels classes, Index sl
                          distances.data());
 }
 
+// Distances that are not numbers cannot be ordered.
+void check_finite(const Columns &z) {
+    for (std::size_t i = 0; i < z.shape(0); ++i)
+        for (std::size_t j = 0; j < z.shape(1); ++j)
+            require(std::isfinite(z(i, j)), "rows have numbers that are not finite");
+}
+
+void check_finite(const Matrix &rows) {
+    for (std::size_t i = 0; i < rows.size(); ++i)
+        require(std::isfinite(rows.data()[i]), "rows have numbers that are not finite");
+}
+
 void nearest_directly(Columns z, Labels classes, Index slots, Labels sizes, nb::capsule sgemm,
                       nb::capsule dgemm, std::size_t threads, OutIndex rows, OutMatrix distances) {
     const auto lists = lists_of(z, classes, slots, sizes, rows, distances);
     const auto blas = blas_of(sgemm, dgemm);
+    check_finite(z);
     nb::gil_scoped_release release;
     metricboost::nearest_directly(table(z), classes.data(), lists, blas, threads, rows.data(),
                                   distances.data());
@@ -287,6 +300,8 @@ void nearest_of_queries(Matrix queries, Matrix references, nb::capsule sgemm, nb
     require(distances.shape(1) == k, "distances differ from rows");
     require(k > 0 && k <= references.shape(0), "too many or too few neighbours");
     const auto blas = blas_of(sgemm, dgemm);
+    check_finite(queries);
+    check_finite(references);
     nb::gil_scoped_release release;
     metricboost::nearest_of_queries({queries.data(), n, r},
                                     {references.data(), references.shape(0), r}, k, blas, threads,

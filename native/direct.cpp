@@ -214,6 +214,7 @@ void keep_nearest_of_few(std::size_t k, std::vector<Neighbor> &near) {
         numbers[i] = near[i].row;
     }
     find_places(rounded, numbers, size, places);
+    std::copy(near.begin(), near.end(), ordered);  // distances that are not numbers have no place
     for (std::size_t i = 0; i < size; ++i) ordered[places[i]] = near[i];
     near.assign(ordered, ordered + k);
 }
@@ -497,6 +498,7 @@ void nearest_of_queries(const Points &queries, const Points &references, std::si
 void nearest_directly(const Table &table, const std::int32_t *classes, const Lists &lists,
                       const Blas &blas, std::size_t threads, std::int32_t *rows,
                       double *distances) {
+    if (table.n == 0) return;
     const auto run = table.r > FLOAT_COLUMNS ? search_by_class<double> : search_by_class<float>;
     run(table, classes, lists, blas, threads, rows, distances);
 }

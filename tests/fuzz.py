@@ -108,7 +108,12 @@ def terms(a: Arrays) -> None:
     _native.term_moments(x, factors, a.threads(), a.out(q, 2))
     moments = a.numbers(q, 2)
     _native.term_columns(x, factors, moments, a.threads(), a.out(n, q))
-    _native.pull_back(x, factors, moments, a.numbers(n, s), a.threads(), a.out(s, q))
+    sweeps = _native.Sweeps(x, a.integers(0, n, a.size()), degree, a.size(100))
+    sweeps.append(factors, moments, a.threads())
+    sweeps.pull_back(a.numbers(n, s), a.threads(), a.out(s, q))
+    neighbors = (a.integers(0, n, n, a.size(5)) for _ in range(2))
+    made = _native.Graph(*neighbors, None)
+    sweeps.diagonal(made, a.numbers(n), a.threads(), a.out(q))
 
 
 def nearest(a: Arrays) -> None:
@@ -120,10 +125,20 @@ def nearest(a: Arrays) -> None:
     guide = z if a.chance(0.7) else a.numbers(n, a.size(4))
     previous = a.integers(-1, n, n, width) if a.chance(0.3) else None
     slots = a.integers(-1, max(count, 1), classes, classes)
-    _native.nearest(
-        z, guide, 0.0, a.integers(0, classes, n), slots, sizes, previous, BLAS["sgemm"],
-        BLAS["dgemm"], a.threads(), a.out(n, width, dtype=np.int32), a.out(n, width),
-    )  # fmt: skip
+    which, blas = (a.integers(0, classes, n), slots, sizes), (BLAS["sgemm"], BLAS["dgemm"])
+    out = a.out(n, width, dtype=np.int32), a.out(n, width)
+    if a.chance(0.5):
+        _native.nearest_directly(z, *which, *blas, a.threads(), *out)
+    else:
+        _native.nearest(z, guide, 0.0, *which, previous, *blas, a.threads(), *out)
+
+
+def queries(a: Arrays) -> None:
+    n, m, r = a.size(200), a.size(400 if a.chance(0.1) else 40), a.size(8)
+    k = a.size(min(m, 200)) if m else 1
+    out = a.out(n, k, dtype=np.int32), a.out(n, k)
+    both = a.numbers(n, r), a.numbers(m, r)
+    _native.nearest_of_queries(*both, BLAS["sgemm"], BLAS["dgemm"], a.threads(), *out)
 
 
 class Files:
@@ -161,7 +176,9 @@ class Files:
 def run(cases: int, seed: int) -> None:
     done: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder, np.errstate(all="ignore"):
-        targets: list[Callable[[Arrays], None]] = [graph, terms, nearest, Files(Path(folder))]
+        targets: list[Callable[[Arrays], None]] = [
+            graph, terms, nearest, queries, Files(Path(folder)),
+        ]  # fmt: skip
         for case in range(cases):
             target = targets[case % len(targets)]
             name = getattr(target, "__name__", "load")

@@ -9,7 +9,7 @@ averaged fits uses has a small weight in their average, and is penalised more.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -33,6 +33,7 @@ class Linear(Readout):
 
     name: ClassVar[str] = "linear"
     automatic: ClassVar[bool] = True
+    searched: ClassVar[Literal["everywhere", "best", "finalists"]] = "finalists"
     searched_by_default: ClassVar[bool] = True
     with_plain_distance: ClassVar[bool] = False
     on_terms: ClassVar[bool] = True
