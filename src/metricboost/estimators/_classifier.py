@@ -72,7 +72,7 @@ class SDistClassifier(PredictingMixin, ClassifierMixin, SDist):  # type: ignore[
         the distances to the flats through these rows. "knn" counts the classes of the nearest rows.
         "kernel" is a support vector machine with the Gaussian kernel of the distance. "mixture"
         fits a Gaussian mixture to each class in the leading directions of the embedding. "linear"
-        is a logistic regression on the standardised terms of the metric, and ``explain()`` then has
+        is a logistic regression on the weighted terms of the metric, and ``explain()`` then has
         the coefficients of each term. "auto" chooses "margin", "hull" or "linear" by predictions
         out of fold.
         """,

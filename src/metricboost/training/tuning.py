@@ -6,8 +6,8 @@ therefore derived from one fit per fold, and the cost of a candidate is the clas
 rows that the folds leave out.
 
 Cheap readouts are tried first. All variants are scored with the margin for a few numbers of
-neighbours, the best variants with flats and mixtures, and the best configurations with support
-vector machines.
+neighbours, the best variants with flats, and the best configurations with mixtures, logistic
+regressions and support vector machines.
 """
 
 from __future__ import annotations
