@@ -5,8 +5,8 @@ learned without the row. The evidence is calibrated and scored by the Brier scor
 tables distinguishes candidates better than the number of errors. The candidate with the best score
 is chosen, with three exceptions. A readout on the terms of the metric is chosen only if its score
 is clearly better than that of all readouts of distances. A share of the plain distance is chosen
-only if the score is clearly better with it. Among the variants without the plain distance, the sparsest one whose score is not
-clearly worse is chosen.
+only if the score is clearly better with it. Among the variants without the plain distance, the
+sparsest one whose score is not clearly worse is chosen.
 
 The best score of about fifty candidates is optimistic. The reported out-of-fold error is therefore
 computed with a separate choice for each fold: the candidate for the rows of a fold is chosen and
