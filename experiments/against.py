@@ -18,7 +18,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,7 @@ from metricboost.model.readouts import READOUTS
 from metricboost.training import fitting, learn
 
 from .results import Results, record
-from .tables import Real, Split, real_split, simulated, stored
+from .tables import Split, real_split, simulated, stored
 from .tables import load as known_table
 
 #: The split of the real tables. The defaults were chosen on seeds from 100 on.
@@ -63,7 +63,7 @@ MOST_NCA_ROWS = 3000
 
 def load(name: str) -> Split:
     if "/" in name:
-        return real_split(Real(lambda: stored(name), 0, 0), SEED)
+        return real_split(partial(stored, name), SEED)
     return simulated(name, SEED) if ", N " in name else known_table(name, SEED)
 
 

@@ -2,11 +2,14 @@
 
     python -m experiments.honesty pruning --seeds 0 12
     python -m experiments.honesty noise --seeds 0 20
+    python -m experiments.honesty intervals --seeds 0 200
 
 ``pruning`` fits simulated tables with the defaults and with ``prune=None``. It prints how far the
 error on 2,000 new rows is above the out-of-fold error, and above the error without pruning.
 ``noise`` fits tables whose columns hold no information about the classes, and, for comparison, pure
 interactions. It prints the mean ``oob_score_`` and how many fits count as better than guessing.
+``intervals`` counts how often ``oob_interval_`` covers the accuracy on 5,000 new rows, and how
+often an interval for independent rows would.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from metricboost import SDistClassifier
+from metricboost._intervals import interval
 from metricboost.datasets import fetch_madelon, make_double_ring, make_xor
 from metricboost.model.guessing import TO_BEAT_GUESSING
 
@@ -71,6 +75,33 @@ NOISE: dict[str, tuple[Callable[[int, int, int], Table], int, int]] = {
 }
 
 
+def balanced_noise(n: int, p: int, seed: int) -> Table:
+    """The first rows of the table are balanced too."""
+    return np.random.default_rng((seed, n, p)).standard_normal((n, p)), np.arange(n) % 2
+
+
+def weak_signal(n: int, p: int, seed: int) -> Table:
+    """The log odds are the sum of ten columns, each with the same small weight."""
+    rng = np.random.default_rng((seed, n, p))
+    X = rng.standard_normal((n, p))
+    odds = 0.25 * X[:, :10].sum(axis=1)
+    return X, (rng.random(n) < 1 / (1 + np.exp(-odds))).astype(int)
+
+
+#: Tables of 200 x 50, and the new rows that tell the accuracy.
+INTERVALS = {
+    "balanced noise": balanced_noise, "weak signal": weak_signal,
+    "pure XOR": SIMULATIONS["pure XOR"],
+}  # fmt: skip
+COVERED_ROWS, LEARNED_ROWS, LEARNED_COLUMNS = 5000, 200, 50
+
+
+def interval_cells(seeds: range) -> Iterator[Cell]:
+    for seed in seeds:
+        for name in INTERVALS:
+            yield Cell("honesty", f"interval, {name}", "defaults", seed, {"name": name}, "interval")
+
+
 def pruning_cells(seeds: range) -> Iterator[Cell]:
     for seed in seeds:
         for n, p in SHAPES:
@@ -87,7 +118,20 @@ def noise_cells(seeds: range) -> Iterator[Cell]:
             yield Cell("honesty", name, "defaults", seed, {}, "noise")
 
 
+def measured_interval(make: Callable[[int, int, int], Table], seed: int) -> Row:
+    X, y = make(LEARNED_ROWS + COVERED_ROWS, LEARNED_COLUMNS, seed)
+    learned, new = slice(LEARNED_ROWS), slice(LEARNED_ROWS, None)
+    model = SDistClassifier(random_state=seed, n_jobs=1).fit(X[learned], y[learned])
+    low, high = model.oob_interval_
+    return {
+        "oob_score": model.oob_score_, "score": model.score(X[new], y[new]),
+        "low": low, "high": high,
+    }  # fmt: skip
+
+
 def measure(cell: Cell) -> Row:
+    if cell.task == "interval":
+        return measured_interval(INTERVALS[cell.settings["name"]], cell.seed)
     if cell.task == "noise":
         make, n, p = NOISE[cell.table]
         model = SDistClassifier(random_state=cell.seed, n_jobs=1).fit(*make(n, p, cell.seed))
@@ -143,22 +187,45 @@ def show_noise(results: Results, cells: Sequence[Cell]) -> None:
         )
 
 
+def show_intervals(results: Results, cells: Sequence[Cell]) -> None:
+    for name in INTERVALS:
+        rows = list(results.rows(cell for cell in cells if cell.settings["name"] == name))
+        of = {key: np.array([row[key] for row in rows]) for key in ("oob_score", "score")}
+        covered = sum(row["low"] <= row["score"] <= row["high"] for row in rows)
+        independent = [interval(LEARNED_ROWS * score, LEARNED_ROWS) for score in of["oob_score"]]
+        also = sum(low <= score <= high for (low, high), score in zip(independent, of["score"]))
+        means = (number(*mean_and_error(dict(enumerate(one)).values())) for one in of.values())
+        width = np.mean([row["high"] - row["low"] for row in rows])
+        print(
+            f"{name}: oob_score_ and accuracy {', '.join(means)}; covered in {covered} of "
+            f"{len(rows)} tables, by the interval of independent rows in {also}; width {width:.3f}"
+        )
+
+
+TASKS = {
+    "pruning": (pruning_cells, show_pruning),
+    "noise": (noise_cells, show_noise),
+    "intervals": (interval_cells, show_intervals),
+}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("what", choices=("pruning", "noise"))
+    parser.add_argument("what", choices=TASKS)
     parser.add_argument("--seeds", type=int, nargs=2, default=(0, 12), metavar=("FROM", "TO"))
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--print-only", action="store_true")
     arguments, results = parser.parse_args(), Results()
     seeds = range(*arguments.seeds)
-    cells = list(pruning_cells(seeds) if arguments.what == "pruning" else noise_cells(seeds))
+    cells_of, show = TASKS[arguments.what]
+    cells = list(cells_of(seeds))
     if not arguments.print_only:
         measure_missing(cells, results, measure, jobs=arguments.jobs)
     if not results.rows(cells):
         raise SystemExit("No cell is measured yet.")
-    (show_pruning if arguments.what == "pruning" else show_noise)(results, cells)
+    show(results, cells)
 
 
 if __name__ == "__main__":

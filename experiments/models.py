@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from sklearn.base import BaseEstimator
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -107,6 +108,15 @@ MODELS: dict[str, Builder] = {
     "RBF-SVM, imputed": lambda settings: rivals.imputed(rivals.svm()),
     "L1 logistic": plain(rivals.l1_logistic),
     "L1 logistic, balanced": plain(rivals.l1_logistic, "balanced"),
+    "L2 logistic": plain(rivals.l2_logistic),
+    "linear SVM": plain(rivals.linear_svm),
+    "ridge": plain(rivals.ridge),
+    "random forest": plain(rivals.forest, RandomForestClassifier),
+    "random forest, tuned": plain(rivals.forest, RandomForestClassifier, tuned=True),
+    "ExtraTrees": plain(rivals.forest, ExtraTreesClassifier),
+    "ExtraTrees, tuned": plain(rivals.forest, ExtraTreesClassifier, tuned=True),
+    "ExtraTrees ranking + kNN": plain(rivals.ranked_neighbors),
+    "LightGBM, tuned": plain(rivals.tuned_lightgbm),
     "LightGBM": plain(rivals.lightgbm),
     "LightGBM, balanced": plain(rivals.lightgbm, "balanced"),
     # As the paper has them.

@@ -40,14 +40,38 @@ class TableSet:
     seeds: tuple[int, int] = (0, 20)
 
 
+#: The rivals on tables that nobody chose one by one.
+STRONGEST = ("LightGBM", "random forest", "ExtraTrees", "RBF-SVM")
+
 STUDY = {
+    "pmlb": TableSet(
+        tables.collection("pmlb"),
+        (
+            "defaults", *STRONGEST, "3-NN", "LightGBM, tuned", "random forest, tuned",
+            "ExtraTrees, tuned",
+        ),
+        seeds=(0, 5),
+    ),
+    "wide": TableSet(
+        tables.collection("wide"),
+        (
+            "defaults", *STRONGEST, "L1 logistic", "L2 logistic", "linear SVM", "ridge", "1-NN",
+            "3-NN",
+        ),
+    ),
     "binary": TableSet(
         tuple(tables.BINARY),
-        ("defaults", "tuned", "3-NN", "scikit-learn NCA", "RBF-SVM", "L1 logistic", "LightGBM"),
+        (
+            "defaults", "tuned", "3-NN", "scikit-learn NCA", *STRONGEST, "L1 logistic",
+            "L2 logistic", "linear SVM", "ridge", "1-NN", "ExtraTrees ranking + kNN",
+        ),
     ),
     "multiclass": TableSet(
         tuple(tables.MULTICLASS),
-        ("defaults", "coded", "3-NN", "scikit-learn NCA", "metric-learn LMNN", "metric-learn LFDA"),
+        (
+            "defaults", "tuned", "coded", "3-NN", "scikit-learn NCA", "metric-learn LMNN",
+            "metric-learn LFDA", *STRONGEST, "L2 logistic", "linear SVM", "ridge", "1-NN",
+        ),
     ),
     "interactions": TableSet(
         tuple(tables.INTERACTIONS),
@@ -154,7 +178,7 @@ def parsed() -> argparse.Namespace:
     )
     parser.add_argument("tableset", choices=STUDY)
     parser.add_argument("--models", nargs="+", choices=MODELS, metavar="MODEL")
-    parser.add_argument("--tables", nargs="+", choices=tables.NAMES, metavar="TABLE")
+    parser.add_argument("--tables", nargs="+", metavar="TABLE")
     parser.add_argument("--seeds", type=int, nargs=2, metavar=("FROM", "TO"))
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--limit", type=float, default=600, help="CPU seconds of a cell")

@@ -12,13 +12,11 @@ and their standard errors are those over the tables.
 from __future__ import annotations
 
 import argparse
-import os
 import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,7 +27,7 @@ from metricboost.training import options
 
 from .large import weak
 from .results import Results, measured, record
-from .tables import Real, Split, load, real_split, simulated, stored
+from .tables import Split, collection, load, simulated
 
 EXPERIMENT = "readouts"
 DEFAULTS = "defaults"
@@ -39,8 +37,6 @@ WITHOUT: dict[str, tuple[Any, str, Any]] = {
     "without linear": (Linear, "automatic", False),
     "without small panels": (options, "FEW_ROWS", 0),
 }
-#: Classes with fewer rows are dropped before a split.
-LEAST_CLASS = 6
 TEST_ROWS = 10_000
 SMALL = (
     "double ring, N 100, p 50", "double ring, N 100, p 500", "XOR, N 100, p 50",
@@ -54,22 +50,12 @@ LARGE = (
 )  # fmt: skip
 
 
-def public() -> tuple[str, ...]:
-    folder = Path(os.environ.get("METRICBOOST_DATA", "."), "pmlb")
-    return tuple(f"pmlb/{path.stem}" for path in sorted(folder.glob("*.npz")))
-
-
 def split_of(name: str, seed: int) -> Split:
     if name.startswith("weak"):
         n = int(name.split()[-1])
         X, y = weak(n + TEST_ROWS, seed)
         return Split(X[:n], y[:n], X[n:], y[n:])
-    if "/" not in name:
-        return simulated(name, seed) if ", N " in name else load(name, seed)
-    X, y, _ = stored(name)
-    codes = np.unique(y, return_inverse=True)[1]
-    kept = np.bincount(codes)[codes] >= LEAST_CLASS
-    return real_split(Real(lambda: (X[kept], y[kept], None), 0, 0), seed)
+    return simulated(name, seed) if ", N " in name else load(name, seed)
 
 
 @contextmanager
@@ -159,7 +145,7 @@ def show(tables: Sequence[str], parts: Sequence[str]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    sets = {"public": public(), "small": SMALL, "large": LARGE}
+    sets = {"public": collection("pmlb"), "small": SMALL, "large": LARGE}
     parser.add_argument("sets", nargs="*", default=["public"], help=", ".join(sets))
     parser.add_argument("--parts", nargs="+", default=list(WITHOUT), metavar="PART")
     parser.add_argument("--seeds", nargs=2, type=int, default=(100, 103), metavar=("FROM", "TO"))

@@ -19,14 +19,15 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.decomposition import PCA
-from sklearn.feature_selection import VarianceThreshold
+from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.feature_selection import SelectFromModel, VarianceThreshold
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
+from sklearn.linear_model import LogisticRegression, LogisticRegressionCV, RidgeClassifierCV
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, train_test_split
 from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalysis
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
-from sklearn.svm import SVC
+from sklearn.svm import SVC, LinearSVC
 
 from metricboost import baselines
 from metricboost.inspection import ScreenedPairs
@@ -197,6 +198,27 @@ def lfda() -> Pipeline:
     return linear_metric(ForeignMetric("LFDA", {}))
 
 
+# --- linear classifiers
+
+
+def l2_logistic() -> Pipeline:
+    logistic = LogisticRegressionCV(
+        Cs=[1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0], cv=folds(), scoring="neg_log_loss", max_iter=2000,
+        tol=1e-3, use_legacy_attributes=False,
+    )  # fmt: skip
+    return make_pipeline(StandardScaler(), logistic)
+
+
+def linear_svm() -> Pipeline:
+    grid = {"C": [1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0]}
+    machine = LinearSVC(dual="auto", random_state=0)
+    return make_pipeline(StandardScaler(), GridSearchCV(machine, grid, cv=folds()))
+
+
+def ridge() -> Pipeline:
+    return make_pipeline(StandardScaler(), RidgeClassifierCV(alphas=np.logspace(-2, 6, 17)))
+
+
 # --- the metrics that the paper compares with
 
 
@@ -263,6 +285,35 @@ def l1_all_pairs() -> Pipeline:
     return make_pipeline(
         StandardScaler(), PolynomialFeatures(2, include_bias=False), StandardScaler(), l1
     )
+
+
+#: The tuned parameters of the trees, chosen by the error in five folds.
+LIGHTGBM_GRID = {
+    "num_leaves": [7, 31], "min_child_samples": [5, 20], "learning_rate": [0.03, 0.1],
+    "n_estimators": [100, 300],
+}  # fmt: skip
+FOREST_GRID = {"max_features": ["sqrt", 0.3, 1.0], "min_samples_leaf": [1, 4]}
+
+
+def forest(kind: type[BaseEstimator], tuned: bool = False) -> BaseEstimator:
+    """500 trees: a ``RandomForestClassifier`` or ``ExtraTreesClassifier``."""
+    model = kind(500, random_state=0)
+    return GridSearchCV(model, FOREST_GRID, cv=folds()) if tuned else model
+
+
+def tuned_lightgbm() -> BaseEstimator:
+    return GridSearchCV(lightgbm(), LIGHTGBM_GRID, cv=folds())
+
+
+def ranked_neighbors() -> GridSearchCV:
+    """kNN on the columns that ExtraTrees find most important. Their number and k are tuned."""
+    steps = [
+        ("scale", StandardScaler()),
+        ("rank", SelectFromModel(ExtraTreesClassifier(500, random_state=0), threshold=-np.inf)),
+        ("knn", KNeighborsClassifier()),
+    ]
+    grid = {"rank__max_features": [5, 10, 20, 50], "knn__n_neighbors": [1, 3, 5, 10]}
+    return GridSearchCV(Pipeline(steps, memory=None), grid, cv=folds(), error_score=0.0)
 
 
 def lightgbm(class_weight: str | None = None) -> BaseEstimator:

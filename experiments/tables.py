@@ -89,6 +89,25 @@ def stored(name: str, prepare: Callable[[Any], Any] = np.asarray) -> tuple[Any, 
         return prepare(file["X"]), file["y"], None
 
 
+def collection(folder: str) -> tuple[str, ...]:
+    """The names of the tables of a collection that are there."""
+    home = Path(os.environ.get("METRICBOOST_DATA", "."), folder)
+    return tuple(f"{folder}/{path.stem}" for path in sorted(home.glob("*.npz")))
+
+
+def is_collected(name: str) -> bool:
+    """Whether a table belongs to a collection."""
+    return name.split("/")[0] in COLLECTIONS and "/" in name
+
+
+def collected(name: str) -> tuple[Any, Any, Any]:
+    """A table of a collection, without its smallest classes."""
+    X, y, _ = stored(name)
+    codes = np.unique(y, return_inverse=True)[1]
+    kept = np.bincount(codes)[codes] >= LEAST_CLASS
+    return X[kept], y[kept], None
+
+
 def bundled(load_it: Callable[..., Any]) -> tuple[Any, Any, Any]:
     return *load_it(return_X_y=True), None
 
@@ -127,13 +146,20 @@ MULTICLASS = {
     "letter": Real(partial(stored, "letter"), 14000, 16, 26),
 }
 REAL = BINARY | MULTICLASS
+#: Folders with tables of public collections, which nobody chose one by one: the Penn Machine
+#: Learning Benchmarks, and wide tables of the ASU feature-selection repository.
+COLLECTIONS = ("pmlb", "wide")
+#: Smaller classes of these tables are dropped before a split.
+LEAST_CLASS = 6
 #: Real tables with a share of their entries removed at random.
 MISSING = {"Ionosphere, 10% missing": ("Ionosphere", 0.1)}
 
 
-def real_split(real: Real, seed: int, rows: int | None = None) -> Split:
+def real_split(
+    read: Callable[[], tuple[Any, Any, Any]], seed: int, rows: int | None = None
+) -> Split:
     """A split of a real table, of at most this number of rows."""
-    X, y, relevant = real.read()
+    X, y, relevant = read()
     codes = np.unique(y, return_inverse=True)[1].astype(np.int64)
     X = np.asarray(X, dtype=np.float64)
     if rows is not None and rows < len(X):
@@ -212,13 +238,15 @@ def simulated(name: str, seed: int, noise: float = 0.5) -> Split:
 
 def overlap(name: str) -> float:
     """Test rows per training row if the repeats are splits of one table, otherwise 0."""
-    return 0.3 / 0.7 if name in REAL or name in MISSING else 0.0
+    return 0.3 / 0.7 if name in REAL or name in MISSING or is_collected(name) else 0.0
 
 
 def load(name: str, seed: int, rows: int | None = None, **drawing: float) -> Split:
     """A split of a table. ``drawing`` has parameters of a simulation, such as its noise."""
     if name in REAL:
-        return real_split(REAL[name], seed, rows)
+        return real_split(REAL[name].read, seed, rows)
+    if is_collected(name):
+        return real_split(partial(collected, name), seed, rows)
     return (
         with_missing(*MISSING[name], seed) if name in MISSING else simulated(name, seed, **drawing)
     )

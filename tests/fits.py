@@ -84,7 +84,7 @@ def choice(model: Any, X: Any, y: Any, sample_weight: Any = None) -> tuple[Cross
     choices = prepared(model, X, y, sample_weight).choices
     made = cross_fitted(model, X, y, sample_weight)
     tried = choices.variants(len(made.fits))
-    return made, chosen(made, candidates(made, tried, choices.readouts or []))
+    return made, chosen(made, candidates(made, tried, choices.readouts or [])).best
 
 
 def searched(model: Any, X: Any, y: Any) -> list[Tried]:

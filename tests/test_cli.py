@@ -242,7 +242,7 @@ def test_report_on_classes_the_model_does_not_know(folder, tmp_path, kept, score
     said = run("report", folder / "model.mbz", "--data", tmp_path / "odd.csv", "-o", out).stderr
     assert said.count("warning") == 1
     assert "such as 'zzz'. Rows of these classes are not scored" in " ".join(said.split())
-    assert ("Brier score" in out.read_text()) == scored
+    assert ("Other scores on these 50 rows" in out.read_text()) == scored
 
 
 def test_bench(folder):

@@ -37,7 +37,7 @@ from experiments.quality import STUDY, TableSet, selected
 from experiments.results import RESULTS, Cell, Results, code, mean_and_error, measured, record
 from experiments.rivals import TunedOnSome, tuned_rival
 from experiments.runner import run_cells
-from experiments.tables import NAMES, REAL, SIMULATED, load
+from experiments.tables import NAMES, REAL, SIMULATED, is_collected, load
 from metricboost import SDist
 
 ROOT = Path(__file__).parent.parent
@@ -248,7 +248,7 @@ def test_shapes_are_those_of_the_tables(table):
 @pytest.mark.parametrize("name", STUDY)
 def test_sets_have_known_tables_and_models(name):
     chosen = STUDY[name]
-    assert set(chosen.tables) <= set(NAMES)
+    assert {table for table in chosen.tables if not is_collected(table)} <= set(NAMES)
     assert chosen.reference in chosen.models
     cells = list(selected(TableSet(chosen.tables, chosen.models, seeds=(0, 7))))
     assert {one.seed for one in cells[: len(cells) // 2]} == {0, 1, 2, 3, 4}

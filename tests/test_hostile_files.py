@@ -366,7 +366,7 @@ def test_a_wide_table_takes_no_memory(tmp_path):
     with pytest.raises(ModelFileError, match=f"declares {total} bytes.*max_bytes={total - 1}"):
         load(path, max_bytes=total - 1)
     model = load(path, max_bytes=total)
-    assert model.model_.rows.values.nbytes < X.nbytes / 2
+    assert model.model_.best.rows.values.nbytes < X.nbytes / 2
 
 
 # --- nesting

@@ -17,8 +17,8 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "metricboost"
 #: The modules outside the packages, which all packages may import.
-BASE = ("errors", "_blocks", "_counter", "_files", "_ignoring", "_rounding", "_tasks", "_threads",
-        "_typing", "_version")  # fmt: skip
+BASE = ("errors", "_blocks", "_counter", "_files", "_ignoring", "_intervals", "_rounding", "_tasks",
+        "_threads", "_typing", "_version")  # fmt: skip
 #: The packages that each package may import, apart from itself and the modules of ``BASE``. Each
 #: entry only contains packages above it, so there is no cycle between packages.
 ALLOWED: dict[str, tuple[str, ...]] = {

@@ -230,7 +230,7 @@ def test_blocks_of_another_size_make_no_difference(part: SDistClassifier) -> Non
     assert isinstance(made.pool.source, InMemory)
     source = replace(made.pool.source, block_numbers=3000)
     pool = pooled(source, limits, False, new_seed(SHORT["random_state"]))
-    model = fit_model(pool, made.classes, None, made.options, made.choices, Run()).model
+    model = fit_model(pool, made.classes, None, made.options, made.choices, Run(), len(X)).model
     assert np.array_equal(model.rows.numbers, rows_of(part))
     assert model.metric.columns == part.metric_.columns
     assert np.allclose(model.embed(UNSEEN), part.transform(UNSEEN), rtol=1e-6, atol=1e-8)

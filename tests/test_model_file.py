@@ -133,7 +133,7 @@ def test_labels_of_any_kind(labels, tmp_path):
 
 def test_labels_without_a_form_in_the_file_are_refused(tmp_path):
     X, y = table()
-    model = SDistClassifier(random_state=0, max_iter=10).fit(X, y)
+    model = SDistClassifier(classifier="margin", random_state=0, max_iter=10).fit(X, y)
     days = np.array(["2024-01-01", "2024-01-02"], dtype="datetime64[D]")
     model.model_ = replace(model.model_, classes=days)
     with pytest.raises(ValueError, match="cannot be saved"):
@@ -175,7 +175,7 @@ def test_only_the_columns_that_matter_are_saved(tmp_path):
     with zipfile.ZipFile(tmp_path / "model.mbz") as members:
         columns = np.load(io.BytesIO(members.read("arrays/model/rows/columns.npy")))
         values = np.load(io.BytesIO(members.read("arrays/model/rows/values.npy")))
-    used = {column for term in model.model_.history.terms for column in term}
+    used = {column for term in model.model_.best.history.terms for column in term}
     assert set(columns) == used
     assert len(used) < 40
     np.testing.assert_array_equal(values, X[:, columns])

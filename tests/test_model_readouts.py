@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +22,7 @@ from metricboost.engines import FEW_QUERIES, get_engine, native_available
 from metricboost.engines.flats import BLOCK
 from metricboost.model.readouts import (
     READOUTS,
+    Additive,
     Hull,
     Kernel,
     Linear,
@@ -34,6 +36,7 @@ from metricboost.model.readouts import (
     in_span,
     readouts,
 )
+from metricboost.model.readouts.additive import ABSOLUTE_PENALTY, MOST_TERMS, PARTS, Steps
 from metricboost.model.readouts.hull import CLASSES_WITH_FLATS
 from metricboost.model.readouts.kernel import median_squared
 
@@ -456,14 +459,14 @@ def test_a_moved_and_turned_embedding_says_the_same(readout: Readout) -> None:
 def test_readouts_of_a_classifier(classifier: str) -> None:
     """The grid has the right kinds, and a given number of neighbours is the only one."""
     kinds = {
-        "auto": (Margin, Hull, Linear), "margin": Margin, "hull": Hull, "knn": Votes,
-        "kernel": Kernel, "mixture": Mixture, "linear": Linear,
+        "auto": (Margin, Hull, Linear, Additive), "margin": Margin, "hull": Hull, "knn": Votes,
+        "kernel": Kernel, "mixture": Mixture, "linear": Linear, "additive": Additive,
     }  # fmt: skip
     grid = readouts(classifier, None)
     assert len(set(grid)) == len(grid) > 1
     assert all(isinstance(readout, kinds[classifier]) for readout in grid)
     if classifier == "auto":
-        assert {type(readout) for readout in grid} == {Margin, Hull, Linear}
+        assert {type(readout) for readout in grid} == {Margin, Hull, Linear, Additive}
     of_seven = readouts(classifier, 7)
     assert {getattr(readout, "k", 7) for readout in of_seven} == {7}
     assert {type(readout) for readout in of_seven} == {type(readout) for readout in grid}
@@ -490,6 +493,89 @@ def test_linear_is_a_logistic_regression(n_classes: int, dimensions: int) -> Non
 def test_linear_without_terms_has_no_evidence() -> None:
     training = replace(table(3), rows=np.empty((96, 0)))
     assert not found(training, np.empty((5, 0)), Linear(1.0)).any()
+
+
+# --- the additive readout
+
+
+def test_steps_lie_between_values() -> None:
+    values = np.repeat([0.0, 1.0, 1.0, 2.0, 7.0], 20)
+    steps = Steps.of(np.stack([values, np.full(100, 3.0)], axis=1))
+    assert steps.terms == [0]
+    assert_array_equal(steps.places[0], [0.5, 1.5, 4.5])
+    # The first two steps are marked from below, and the last one from above.
+    expected = [[0.0, 3.0, 1.0, 1.0, 0.0], [1.2, 3.0, 0.0, 1.0, 0.0], [9.0, 0.0, 0.0, 0.0, 1.0]]
+    rows = np.array([[0.0, 3.0], [1.2, 3.0], [9.0, 0.0]])
+    assert_array_equal(steps.features(rows).toarray(), expected)
+
+
+def test_steps_divide_many_values_equally() -> None:
+    values = np.random.default_rng(0).normal(size=(1000, 40)) * 1.5 ** np.arange(40)
+    steps = Steps.of(values)
+    assert steps.terms == list(range(39, 39 - MOST_TERMS, -1))  # the largest deviations first
+    for term, places in zip(steps.terms, steps.places):
+        shares = np.mean(values[:, term, None] > places, axis=0)
+        assert_allclose(shares, 1 - np.arange(1, PARTS) / PARTS, atol=2e-3)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_additive_is_a_sparse_logistic_regression(n_classes: int) -> None:
+    """Its objective is nearly that of an exact solver, for each class against the others."""
+    training = table(n_classes, n=150, dimensions=3)
+    fitted = Additive(0.3).fit(training)
+    steps = Steps.of(training.rows)
+    features = steps.features(training.rows).toarray()
+    features -= features.mean(axis=0)  # changes the offset only
+    log_odds = fitted.evidence(Queries(ENGINE, training, training.rows, []))
+    for c in range(n_classes):
+        own = training.labels == c
+        oracle = LogisticRegression(
+            C=0.3, solver="saga", tol=1e-6, max_iter=20_000, random_state=0, **ABSOLUTE_PENALTY
+        )
+        oracle.fit(features, own, sample_weight=training.weight)
+
+        def loss(log_odds: Array, own: Array = own) -> float:
+            losses = np.logaddexp(0, np.where(own, -log_odds, log_odds))
+            return float(0.3 * (training.weight * losses).sum())
+
+        best = loss(oracle.decision_function(features)) + np.abs(oracle.coef_).sum()
+        both = n_classes == 2
+        found_odds = log_odds[:, c] - log_odds[:, 1 - c] if both else log_odds[:, c]
+        # The sum of the coefficients of all steps of a term is the sum of all changes.
+        changes = [np.abs(np.diff(height[:, c])).sum() for height in fitted.heights]
+        penalty = (np.abs(fitted.slopes[:, c]).sum() + sum(changes)) * (2 if both else 1)
+        assert best - 1e-3 < loss(found_odds) + penalty < 1.1 * best
+    if n_classes == 2:
+        assert_allclose(log_odds[:, 0], -log_odds[:, 1])
+
+
+def test_additive_finds_borders() -> None:
+    """Rows are in the first class if three columns are above a border; 5% have the wrong label."""
+    rng = np.random.default_rng(0)
+    rows, queries = rng.normal(size=(400, 3)), rng.normal(size=(2000, 3))
+    inside = [(part > -0.8).all(axis=1) for part in (rows, queries)]
+    labels = (inside[0] ^ (rng.random(400) < 0.05)).astype(np.intp)
+    training = Training(rows, labels, np.ones(400), 2)
+    wrong = {
+        readout: np.mean(found(training, queries, readout).argmax(axis=1) != inside[1])
+        for readout in (Margin(10), Additive(0.3))
+    }
+    assert wrong[Additive(0.3)] < 0.6 * wrong[Margin(10)]
+
+
+def test_additive_without_terms_has_no_evidence() -> None:
+    training = replace(table(3), rows=np.empty((96, 0)))
+    assert not found(training, np.empty((5, 0)), Additive(1.0)).any()
+
+
+def test_additive_does_not_depend_on_fits_at_the_same_time() -> None:
+    """Liblinear has one state of random numbers for all threads."""
+    training = table(3, n=150, dimensions=3)
+    queries = queries_for(training)
+    expected = found(training, queries, Additive(0.3))
+    with ThreadPoolExecutor(4) as pool:
+        made = list(pool.map(lambda _: found(training, queries, Additive(0.3)), range(12)))
+    assert all(np.array_equal(one, expected) for one in made)
 
 
 # --- support vector machines

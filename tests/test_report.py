@@ -163,7 +163,7 @@ def test_other_models(tmp_path):
     )
     model.save(tmp_path / "n.mbz", rows=False)
     assert "saved without its training rows" in load(tmp_path / "n.mbz").report(X, y).html
-    assert "Confusion" not in model.report(X[1::2]).html
+    assert "by predictions out of fold" in model.report(X[1::2]).html
     assert "What was learned" in model.report().html
     search = SDistClassifierCV(
         SDistClassifier(missing="impute"), {"max_degree": [1]}, cv=3, random_state=0

@@ -75,7 +75,7 @@ def test_small_classes_have_fewer_folds(cls, smallest, n_fits):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(30 + smallest, 2)), np.r_[np.zeros(30, int), np.ones(smallest, int)]
     model = short(cls, n_averaged=5, oob_gate=None, max_iter=2).fit(X, y)
-    assert len(model.model_.history.fits) == n_fits
+    assert len(model.model_.best.history.fits) == n_fits
     assert np.isfinite(model.transform(X)).all()
 
 

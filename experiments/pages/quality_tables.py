@@ -266,6 +266,38 @@ def _kept(shown: Shown, table: str, form: str = ".0f") -> str:
     return value.plain(form)
 
 
+COLLECTED = ("defaults", "LightGBM", "random forest", "ExtraTrees", "RBF-SVM")
+
+
+def collected(folder: str, models: Cells) -> Callable[[Shown], str]:
+    """The errors on all tables of a collection that every model was measured on, and their means.
+
+    Models are compared on the splits that all of them have.
+    """
+
+    def made(shown: Shown) -> str:
+        known = {table for table, _, _ in shown.results.of("quality")}
+        tables = sorted(table for table in known if table.startswith(f"{folder}/"))
+        rows, means = [], []
+        for table in tables:
+            errors = [shown.errors("quality", table, model) for model in models]
+            seeds = set.intersection(*(set(one) for one in errors))
+            if seeds:
+                means.append([float(np.mean([one[s] for s in seeds])) for one in errors])
+                texts = [f"{mean:.3f}" for mean in means[-1]]
+                best = min(texts)
+                told = [f"**{text}**" if text == best else text for text in texts]
+                rows.append([table.partition("/")[2], *told])
+        if means:
+            ranks = np.mean([rankdata(np.round(line, 4)) for line in means], axis=0)
+            rows.append(["**mean error**", *(f"{mean:.4f}" for mean in np.mean(means, axis=0))])
+            rows.append(["**mean rank**", *(f"{rank:.2f}" for rank in ranks)])
+        head = ["metricboost" if model == "defaults" else title(model) for model in models]
+        return grid(["table", *head], rows, shown)
+
+    return made
+
+
 def short(table: str) -> str:
     return f"{title(table)}, {REAL[table].classes} classes"
 
@@ -280,6 +312,10 @@ QUALITY: dict[str, Callable[[Shown], str]] = {
     "quality missing": missing,
     "quality ablation": ablation,
     "quality tuning": tuning,
+    "quality pmlb": collected("pmlb", (*COLLECTED, "3-NN")),
+    "quality wide": collected(
+        "wide", (*COLLECTED, "L1 logistic", "L2 logistic", "linear SVM", "ridge", "1-NN", "3-NN")
+    ),
     "comparison binary": errors_of(SHORT, PLAIN, full=False),
     "comparison multiclass": errors_of(MULTICLASS, METRICS, full=False, classes=True),
     "what to expect": expected,

@@ -87,6 +87,10 @@ class Shown:
         one, other = (self._rows(experiment, table, m, key)[1] for m in (model, reference))
         return Value(*paired(one, other, overlap(table)))
 
+    def errors(self, experiment: str, table: str, model: str) -> dict[int, float]:
+        """The error of every split."""
+        return self._rows(experiment, table, model, "error")[1]
+
     def splits(self, experiment: str, table: str, model: str) -> int:
         recorded, values = self._rows(experiment, table, model, "error")
         return int(recorded["splits"]) if recorded else len(values)

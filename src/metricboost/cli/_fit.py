@@ -174,6 +174,7 @@ def _summary(model: TableClassifier, output: Path, seconds: float) -> dict[str, 
         "better_than_guessing": None if unknown else not no_better_than_guessing(reading.gain),
         "gain_over_guessing": None if unknown else round(float(reading.gain), 2),
         "error_out_of_fold": 1 - reading.score,
+        "error_interval": None if unknown else [1 - end for end in reversed(reading.interval)],
         "error_plain_neighbors": None if math.isnan(plain) else 1 - plain,
         "variables_used": len(explanation.variables),
         "terms": [vars(term) for term in explanation.terms],
@@ -200,7 +201,11 @@ def _say(voice: Voice, model: TableClassifier, summary: dict[str, Any]) -> None:
     if len(terms) > SHOWN:
         voice.say(f"and {len(terms) - SHOWN} more")
     voice.say()
-    voice.say(f"errors out of fold        {summary['error_out_of_fold']:.1%}")
+    found = f"errors out of fold        {summary['error_out_of_fold']:.1%}"
+    if summary["error_interval"] is not None:
+        low, high = summary["error_interval"]
+        found += f" (95% interval {low:.1%} to {high:.1%})"
+    voice.say(found)
     if summary["error_plain_neighbors"] is not None:
         voice.say(f"plain nearest neighbours  {summary['error_plain_neighbors']:.1%}")
     voice.say(f"variables used            {summary['variables_used']} of {summary['columns']}")

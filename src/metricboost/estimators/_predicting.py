@@ -33,8 +33,7 @@ class PredictingMixin(ModelHolder):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
         """
-        log_odds = self._ready().log_odds(self._checked(X), self._engine())
-        return log_odds[:, 1] - log_odds[:, 0] if log_odds.shape[1] == 2 else log_odds
+        return decision_values(self._ready().log_odds(self._checked(X), self._engine()))
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The predicted class of every row.
@@ -179,3 +178,13 @@ class PredictingMixin(ModelHolder):
             parameters=self._parameters_of_best(),
             engine=self._engine(),
         )
+
+
+def decision_values(log_odds: Float) -> Float:
+    """Log probabilities of the classes as ``decision_function`` returns them.
+
+    Parameters
+    ----------
+    log_odds : ndarray of shape (n_samples, n_classes)
+    """
+    return log_odds[:, 1] - log_odds[:, 0] if log_odds.shape[1] == 2 else log_odds

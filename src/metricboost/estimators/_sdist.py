@@ -20,7 +20,7 @@ from ..engines import Engine, engine_at_hand, get_engine
 from ..errors import ModelFileError
 from ..inputs import check_classes, check_table, check_training, check_weights, column_names
 from ..inspection import explain_model
-from ..model import Model, SparseMetric
+from ..model import Blend, Model, SparseMetric
 from ..model.readouts import Readout
 from ..sources import InMemory, Source
 from ..storage import Saved
@@ -51,6 +51,11 @@ class Given:
     source: Source
     classes: npt.NDArray[Any]
     y: npt.NDArray[Any] | None
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows, including those whose weight is 0."""
+        return self.source.shape[0] if self.y is None else len(self.y)
 
 
 @declared
@@ -313,7 +318,7 @@ class SDist(SavingMixin, EmbeddingMixin, BaseEstimator):  # type: ignore[misc]
         of_a_fit=True,
     )
     n_averaged: int = parameter(
-        5,
+        4,
         "int",
         [positive_integer()],
         """
@@ -471,7 +476,7 @@ class SDist(SavingMixin, EmbeddingMixin, BaseEstimator):  # type: ignore[misc]
         options = self._options(pool)
         choices = Choices(self.n_averaged, options.prune, self.start_share, self._readouts())
         names = self._names()
-        fit = fit_model(pool, given.classes, names, options, choices, self._run())
+        fit = fit_model(pool, given.classes, names, options, choices, self._run(), given.n_rows)
         everything = column_names(self, self.n_features_in_)
         warn_about_fit(fit, pool, options, everything, self._was_given("n_nonzero"))
         self.model_ = fit.model
@@ -524,9 +529,9 @@ class SDist(SavingMixin, EmbeddingMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
 
-    def _ready(self) -> Model:
+    def _ready(self) -> Model | Blend:
         check_is_fitted(self)
-        model: Model = self.model_
+        model: Model | Blend = self.model_
         return model
 
     @property
@@ -535,24 +540,24 @@ class SDist(SavingMixin, EmbeddingMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def class_count_(self) -> Index:
-        return self._ready().class_count
+        return self._ready().best.class_count
 
     @property
     def start_share_(self) -> float:
-        return self._ready().start_share
+        return self._ready().best.start_share
 
     @property
     def best_iter_(self) -> int:
-        return self._ready().best_iter
+        return self._ready().best.best_iter
 
     @property
     def n_iter_(self) -> int:
-        return self._ready().n_attempts
+        return self._ready().best.n_attempts
 
     @property
     @one_blas_thread()
     def path_(self) -> npt.NDArray[Any]:
-        return self._ready().history.table()
+        return self._ready().best.history.table()
 
     def _checked(self, X: Any) -> Data:
         """X as a table that the fitted model accepts."""
@@ -571,7 +576,7 @@ class SDist(SavingMixin, EmbeddingMixin, BaseEstimator):  # type: ignore[misc]
         ndarray of shape (n_samples, rank at that step)
         """
         X = self._checked(X)
-        for metric in self.model_.history.metrics(self.metric_):
+        for metric in self.model_.best.history.metrics(self.metric_):
             with one_blas_thread():
                 embedding = metric.transform(X)
             yield embedding
@@ -598,12 +603,13 @@ class SDist(SavingMixin, EmbeddingMixin, BaseEstimator):  # type: ignore[misc]
         SDist or SDistClassifier
         """
         made = estimator_of(cls, saved.parameters)
-        if not isinstance(saved.model, Model):
+        if not isinstance(saved.model, Model | Blend):
             raise ModelFileError(
-                f"The model file is damaged: the file of a {cls.__name__} must hold a single model."
+                f"The model file is damaged: the file of a {cls.__name__} must hold a model."
             )
-        if (made._readouts() is None) != (saved.model.reading is None):
-            wanted = "must" if saved.model.reading is None else "must not"
+        reading = saved.model.best.reading
+        if (made._readouts() is None) != (reading is None):
+            wanted = "must" if reading is None else "must not"
             raise ModelFileError(
                 f"The model file is damaged: the model of a {cls.__name__} {wanted} have a readout."
             )

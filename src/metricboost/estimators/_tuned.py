@@ -63,8 +63,9 @@ class SDistClassifierCV(
     fitted again after the search.
 
     Predictions average the log probabilities of the best model and of up to ``n_blended - 1`` other
-    models whose scores are within one standard error of the best. ``metric_`` and the explanations
-    are those of the best model. With ``n_blended=1`` the best model predicts alone.
+    models: the one that ``estimator`` would choose without a search, if its configuration is in the
+    grid, and models whose scores are within one standard error of the best. ``metric_`` and the
+    explanations are those of the best model. With ``n_blended=1`` the best model predicts alone.
 
     Parameters
     ----------
@@ -175,8 +176,9 @@ class SDistClassifierCV(
         "int",
         [positive_integer()],
         """
-        The largest number of models whose log probabilities are averaged. A model is used if its
-        score is within one standard error of the best score, and if it is the best of its kind: of
+        The largest number of models whose log probabilities are averaged: the best, the one that
+        ``estimator`` would choose without a search, and others. Another model is used if its score
+        is within one standard error of the best score, and if it is the best of its kind: of
         the candidates with the same configuration, the same type of readout, and no, a partial or
         the full share of the plain distance.
         """,
@@ -262,7 +264,7 @@ class SDistClassifierCV(
         pairs = list(zip(configurations, options))
         tried = search(pool, pairs, splits, readings, run, base._names())
         names = column_names(base, self.n_features_in_)
-        chosen = self._choose(tried)
+        chosen = self._choose(tried, base.get_params(deep=False))
         first, best = chosen[0]
         fit = Fitted(given.classes, tried[first].crossfit, best.candidate.gain)
         warn_about_fit(fit, pool, tried[first].options, names, base._was_given("n_nonzero"))
@@ -326,7 +328,7 @@ class SDistClassifierCV(
         chosen = random.choice(len(all_of_them), self.n_iter, replace=False)
         return [all_of_them[i] for i in sorted(chosen)]
 
-    def _choose(self, tried: list[Tried]) -> list[tuple[int, Scored]]:
+    def _choose(self, tried: list[Tried], usual: dict[str, Any]) -> list[tuple[int, Scored]]:
         """Set the results of the search. Return the chosen models and their configurations."""
         self.cv_results_ = results(tried)
         mean = self.cv_results_["mean_test_score"]
@@ -340,7 +342,7 @@ class SDistClassifierCV(
         self.best_index_ = best_of(tried, mean, simplest)
         self.best_params_ = self.cv_results_["params"][self.best_index_]
         self.best_score_ = float(mean[self.best_index_])
-        return to_make(tried, self.best_index_, int(self.n_blended), simplest)
+        return to_make(tried, self.best_index_, int(self.n_blended), simplest, usual)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "best_params_")

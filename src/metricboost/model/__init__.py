@@ -10,6 +10,7 @@ from .calibration import Calibration, calibrate
 from .history import FoldFit, History
 from .metric import MetricTerm, SparseMetric
 from .model import Blend, Model, Reading
+from .out_of_fold import OutOfFold
 from .path import Factor, Path, Step, best_step
 from .products import Term
 from .rows import TrainingRows
@@ -22,6 +23,7 @@ __all__ = [
     "History",
     "MetricTerm",
     "Model",
+    "OutOfFold",
     "Path",
     "Plain",
     "Reading",

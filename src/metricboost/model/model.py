@@ -18,13 +18,23 @@ import numpy.typing as npt
 from scipy.special import log_softmax, softmax
 
 from .._blocks import dense
+from .._intervals import interval
 from .._threads import allowed_threads, one_blas_thread
 from .._typing import Data, Float, Index
 from ..engines import Engine, engine_at_hand
 from .calibration import Calibration
 from .history import History
 from .metric import SparseMetric
-from .readouts import Fitted, FittedLinear, Linear, Queries, Readout, Training
+from .out_of_fold import OutOfFold
+from .readouts import (
+    Fitted,
+    FittedLinear,
+    Linear,
+    Queries,
+    Readout,
+    Training,
+    rows_for_terms,
+)
 from .rows import TrainingRows
 
 #: Rows are classified in blocks of this size, to limit the memory for their neighbours.
@@ -51,6 +61,12 @@ class Reading:
     plain_score : float
         The share of the rows that are classified correctly out of fold under the plain distance.
         NaN if it was not computed.
+    effective_rows : float
+        The number of new rows on which an error would be as precise as ``score`` is. NaN if the
+        metric was learned from all rows.
+    out_of_fold : OutOfFold or None
+        The predictions of which ``score`` and ``gain`` are scores. None for a single fit, for the
+        models of a search, and if the model was saved without its training rows.
     """
 
     readout: Readout
@@ -59,6 +75,23 @@ class Reading:
     score: float
     gain: float
     plain_score: float
+    effective_rows: float = float("nan")
+    out_of_fold: OutOfFold | None = None
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95% interval of ``score``; NaN if the metric was learned from all rows."""
+        return self.interval_of(self.score)
+
+    def interval_of(self, score: float) -> tuple[float, float]:
+        """The 95% interval of a score out of fold.
+
+        Parameters
+        ----------
+        score : float
+        """
+        n = self.effective_rows
+        return (n, n) if np.isnan(n) else interval(n * score, n)
 
 
 class Classifying:
@@ -192,7 +225,7 @@ class Model(Classifying):
         """The same model without its training rows. The result can embed rows but not classify."""
         if self.reading is None:
             return self
-        return replace(self, reading=replace(self.reading, rows=None))
+        return replace(self, reading=replace(self.reading, rows=None, out_of_fold=None))
 
     def with_row_numbers(self, numbers: Index) -> Model:
         """The same model, with other row numbers for its training rows.
@@ -232,10 +265,12 @@ class Model(Classifying):
         return self._training_under(self.inside)
 
     def _training_under(self, inside: SparseMetric, on_terms: bool = False) -> Training:
-        rows = self.rows
-        place = inside.weighted_features if on_terms else inside.embedded
-        places = place(rows.values)
-        return Training(places, rows.labels, rows.weight, len(self.classes))
+        rows, n_classes, some = self.rows, len(self.classes), np.arange(len(self.rows))
+        if not on_terms:
+            return Training(inside.embedded(rows.values), rows.labels, rows.weight, n_classes)
+        some = rows_for_terms(some, len(inside.columns), n_classes)
+        places = inside.weighted_features(rows.values, some)
+        return Training(places, rows.labels[some], rows.weight[some], n_classes)
 
     @cached_property
     @one_blas_thread()
@@ -369,6 +404,11 @@ class Blend(Classifying):
     def classes(self) -> npt.NDArray[Any]:  # type: ignore[override]
         """The class labels."""
         return self.best.classes
+
+    @property
+    def the_reading(self) -> Reading:
+        """The reading of the best model."""
+        return self.best.the_reading
 
     def without_rows(self) -> Blend:
         """The blend of the same models without their training rows."""

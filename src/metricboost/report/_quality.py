@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import beta
 from sklearn.metrics import (
     confusion_matrix,
     log_loss,
@@ -15,6 +14,7 @@ from sklearn.metrics import (
     roc_curve,
 )
 
+from .._intervals import interval
 from .._typing import Float, Index
 
 #: The most points of a ROC curve, and the most bins of a calibration curve.
@@ -124,28 +124,6 @@ def quality(labels: Index, probabilities: Float, predicted: Index) -> Quality:
         roc=_curves(labels, probabilities),
         calibration=calibration(labels, probabilities),
     )
-
-
-def interval(errors: int, n: int, level: float = 0.95) -> tuple[float, float]:
-    """Clopper and Pearson's interval of a share. It has at least its level, also for few rows.
-
-    Parameters
-    ----------
-    errors, n : int
-        The numbers of errors and of rows.
-    level : float, default=0.95
-
-    Examples
-    --------
-    >>> from metricboost.report._quality import interval
-    >>> low, high = interval(0, 10)
-    >>> low, round(high, 3)
-    (0.0, 0.308)
-    """
-    tail = (1 - level) / 2
-    low = 0.0 if errors == 0 else float(beta.ppf(tail, errors, n - errors + 1))
-    high = 1.0 if errors == n else float(beta.ppf(1 - tail, errors + 1, n - errors))
-    return low, high
 
 
 def _scores(labels: Index, probabilities: Float, predicted: Index) -> list[Score]:

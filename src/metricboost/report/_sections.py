@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from .._intervals import interval
 from ..inspection import ModelExplanation
-from ..model import Blend
+from ..model import Reading
 from ..model.guessing import guessing, no_better_than_guessing
 from ._charts import calibration_chart, network_chart, roc_chart
 from ._classified import ClassifiedRows
-from ._quality import interval
 from ._summary import Summary
 
 #: The most variables and terms of a page, and the most links of its network.
@@ -66,11 +66,11 @@ def _figures(summary: Summary) -> list[tuple[str, str, str]]:
     reading, found = summary.model.best.the_reading, []
     if summary.quality is not None:
         low, high = summary.quality.interval
-        note = f"95% interval {_percent(low)} to {_percent(high)}"
+        note = f"95% interval {_range(low, high)}"
         found.append(("Error on these rows", _percent(summary.quality.error), note))
     note = (
-        "training rows; the metric and the readout that classified a row were learned and chosen "
-        "without the row"
+        f"{_interval_of(reading, reading.score)}training rows; the metric and the readout that "
+        "classified a row were learned and chosen without the row"
     )
     found.append(("Out-of-fold error", _percent(1 - reading.score), note))
     if math.isfinite(reading.plain_score):
@@ -94,7 +94,7 @@ def _remarks(summary: Summary) -> list[str]:
             "The metric was learned by a single fit on all rows (n_averaged=1), so its out-of-fold "
             "error is too optimistic."
         )
-    elif isinstance(summary.model, Blend):
+    elif summary.out_of_fold is None and summary.model.best.has_rows:
         found.append(
             "The model is the best of a search, so its out-of-fold error is somewhat too "
             "optimistic."
@@ -104,6 +104,15 @@ def _remarks(summary: Summary) -> list[str]:
             "The model was saved without its training rows, so it cannot classify rows here."
         )
     return found
+
+
+def _interval_of(reading: Reading, score: float) -> str:
+    low, high = reading.interval_of(score)
+    return f"95% interval {_range(1 - high, 1 - low)}; " if math.isfinite(low) else ""
+
+
+def _range(low: float, high: float) -> str:
+    return f"{_percent(low)} to {_percent(high)}"
 
 
 def _percent(share: float) -> str:
@@ -119,10 +128,13 @@ def quality_section(summary: Summary, classes: Sequence[str]) -> dict[str, Any]:
     classes : sequence of str
         The names of the classes.
     """
-    quality = summary.quality
+    quality, rows = summary.quality, "these {} rows"
+    if quality is None or (summary.seen > SEEN and summary.out_of_fold is not None):
+        quality, rows = summary.out_of_fold, "{} training rows, by predictions out of fold"
     return {
         "comparison": _comparison(summary, classes),
         "quality": quality,
+        "quality_rows": quality and rows.format(quality.n),
         "roc_chart": roc_chart(quality.roc, classes) if quality and quality.roc else None,
         "calibration_chart": calibration_chart(quality.calibration) if quality else None,
     }
@@ -140,26 +152,32 @@ def _comparison(summary: Summary, classes: Sequence[str]) -> list[dict[str, Any]
         missed = int((summary.rows.labels != common).sum())
         lines.append(_line("metricboost", given, summary.quality.errors, n_rows, own=True))
         lines.append(_line(always, given, missed, n_rows))
-    training, out_of_fold = f"{n} training rows", f"{n} training rows, out of fold"
     reading = best.the_reading
-    errors = round((1 - reading.score) * n)
-    lines.append(_line("metricboost", out_of_fold, errors, n, own=True))
+    lines.append(_line_out_of_fold("metricboost", reading, reading.score, n, own=True))
     if math.isfinite(reading.plain_score):
         plain = "plain nearest neighbours, all columns"
-        lines.append(_line(plain, out_of_fold, round((1 - reading.plain_score) * n), n))
-    lines.append(_line(always, training, n - int(best.class_count[common]), n))
+        lines.append(_line_out_of_fold(plain, reading, reading.plain_score, n))
+    missed = n - int(best.class_count[common])
+    lines.append(_line(always, f"{n} training rows", missed, n))
     return lines
 
 
 def _line(model: str, rows: str, errors: int, n: int, own: bool = False) -> dict[str, Any]:
     low, high = interval(errors, n)
     return {
-        "model": model,
-        "rows": rows,
-        "error": _percent(errors / n),
-        "interval": f"{_percent(low)} to {_percent(high)}",
-        "own": own,
-    }
+        "model": model, "rows": rows, "error": _percent(errors / n),
+        "interval": _range(low, high), "own": own,
+    }  # fmt: skip
+
+
+def _line_out_of_fold(
+    model: str, reading: Reading, score: float, n: int, own: bool = False
+) -> dict[str, Any]:
+    low, high = reading.interval_of(score)
+    return {
+        "model": model, "rows": f"{n} training rows, out of fold", "error": _percent(1 - score),
+        "interval": _range(1 - high, 1 - low) if math.isfinite(low) else "", "own": own,
+    }  # fmt: skip
 
 
 def variables_section(explanation: ModelExplanation) -> dict[str, Any]:

@@ -29,7 +29,9 @@ class Summary:
     rows : ClassifiedRows or None
         None if no rows were given, or if the model was saved without its training rows.
     quality : Quality or None
-        None if the classes of the rows are unknown.
+        For the given rows. None if their classes are unknown.
+    out_of_fold : Quality or None
+        For the training rows, by the predictions out of fold. None if the model has none.
     seen : float
         The share of the rows at distance zero from a training row.
     map : dict or None
@@ -42,6 +44,7 @@ class Summary:
     explanation: ModelExplanation
     rows: ClassifiedRows | None
     quality: Quality | None
+    out_of_fold: Quality | None
     seen: float
     map: dict[str, Any] | None
     stages: list[Stage]
@@ -59,15 +62,18 @@ def summarised(
     """
     explanation = explain_model(model)
     if not model.best.has_rows:
-        return Summary(model, explanation, None, None, 0.0, None, [])
+        return Summary(model, explanation, None, None, None, 0.0, None, [])
+    out_of_fold = _out_of_fold(model)
     if X is None:
-        return Summary(model, explanation, None, None, 0.0, None, stages(model.best))
+        steps = stages(model.best)
+        return Summary(model, explanation, None, None, out_of_fold, 0.0, None, steps)
     rows = classified(model, dense(X), y, numbers, engine)
     return Summary(
         model=model,
         explanation=explanation,
         rows=rows,
         quality=_quality(rows),
+        out_of_fold=out_of_fold,
         seen=float(np.mean(rows.squared.min(axis=1) == 0)),
         map=rows_of_page(model.best, rows),
         stages=stages(model.best, rows, engine),
@@ -76,3 +82,11 @@ def summarised(
 
 def _quality(rows: ClassifiedRows) -> Quality | None:
     return None if rows.labels is None else quality(rows.labels, rows.probabilities, rows.predicted)
+
+
+def _out_of_fold(model: Model | Blend) -> Quality | None:
+    found = model.best.the_reading.out_of_fold
+    if found is None:
+        return None
+    probabilities = found.probabilities
+    return quality(found.labels, probabilities, probabilities.argmax(axis=1))

@@ -30,7 +30,7 @@ Array = npt.NDArray[Any]
 
 FORMAT = "metricboost"
 #: The version of the format. The number rises when older code could misread a file.
-VERSION = 2
+VERSION = 3
 MANIFEST = "manifest.json"
 #: The largest manifest. A manifest holds names and parameters, but no arrays.
 MOST_MANIFEST_BYTES = 2**24

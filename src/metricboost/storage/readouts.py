@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ..model import Calibration, Reading, TrainingRows
+from ..model import Calibration, OutOfFold, Reading, TrainingRows
 from ..model.readouts import READOUTS, Readout
 from .records import Arrays, Record
 
 #: The largest integer, and the smallest and largest number, that a readout may have as a parameter.
 MOST_COUNTED = 10**6
+#: The largest number of rows that a table may have had.
+MOST_ROWS = 10**15
 LEAST_NUMBER, MOST_NUMBER = 1e-9, 1e9
 
 
@@ -33,7 +35,16 @@ def pack_reading(reading: Reading, arrays: Arrays) -> dict[str, Any]:
         "score": _or_null(reading.score),
         "gain": _or_null(reading.gain),
         "plain_score": _or_null(reading.plain_score),
+        "effective_rows": _or_null(reading.effective_rows),
+        "out_of_fold": _packed(reading.out_of_fold, arrays.below("out_of_fold")),
     }
+
+
+def _packed(found: OutOfFold | None, arrays: Arrays) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    parts = arrays.add_all(rows=found.rows, labels=found.labels, log_odds=found.log_odds)
+    return {"n_rows": found.n_rows, **parts}
 
 
 def unpack_reading(record: Record, n_classes: int, rows: TrainingRows | None) -> Reading:
@@ -54,7 +65,19 @@ def unpack_reading(record: Record, n_classes: int, rows: TrainingRows | None) ->
         score=record.number_or_nan("score"),
         gain=record.number_or_nan("gain"),
         plain_score=record.number_or_nan("plain_score"),
+        effective_rows=record.number_or_nan("effective_rows", LEAST_NUMBER),
+        out_of_fold=_out_of_fold(record, n_classes),
     )
+
+
+def _out_of_fold(record: Record, n_classes: int) -> OutOfFold | None:
+    packed = record.optional_record("out_of_fold")
+    if packed is None:
+        return None
+    n_rows = packed.integer("n_rows", 1, MOST_ROWS)
+    rows = packed.increasing("rows", below=n_rows)
+    labels = packed.integers("labels", len(rows), below=n_classes)
+    return OutOfFold(n_rows, rows, labels, packed.numbers("log_odds", len(rows), n_classes))
 
 
 def _readout(record: Record) -> Readout:

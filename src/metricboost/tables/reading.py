@@ -123,8 +123,6 @@ def _csv(path: Path, rows: int | None) -> Iterator[Any]:
 
     The encoder decides what a column is. Otherwise the type of a column would depend on the chunk.
     """
-    import pandas as pd
-
     head = head_of(path)
     delimiter = _delimiter(head)
     n_columns = _check_header(head, delimiter, path)
@@ -133,6 +131,16 @@ def _csv(path: Path, rows: int | None) -> Iterator[Any]:
         "na_values": [""], "skipinitialspace": True, "index_col": False,
         "low_memory": n_columns <= WIDE,
     }  # fmt: skip
+    if n_columns <= WIDE:
+        yield from _frames(path, rows, options)
+        return
+    for frame in _frames(path, rows, {**options, "dtype": object}):
+        yield frame.copy()  # with a single array in place of one for each column
+
+
+def _frames(path: Path, rows: int | None, options: dict[str, Any]) -> Iterator[Any]:
+    import pandas as pd
+
     if rows is None:
         yield pd.read_csv(path, **options)
         return

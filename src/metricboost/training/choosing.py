@@ -20,11 +20,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+from scipy.special import log_softmax, softmax
 
 from .._tasks import run_tasks
-from .._typing import Float, Index
+from .._typing import Float, Index, Mask
 from ..model import Calibration, SparseMetric, calibrate
-from ..model.readouts import Readout, Training, evidence, in_span
+from ..model.readouts import Readout, Training, evidence, in_span, rows_for_terms
 from .fits import CrossFit, Variant
 from .learn import Fold
 
@@ -42,9 +43,12 @@ TO_KEEP_MORE = 1.0
 #: The number of standard errors by which the score must be better for a readout on the terms, and
 #: by which it may be worse if further readouts on the terms are to be tried.
 TO_TAKE_TERMS, TO_GIVE_UP = 2.0, 0.5
-#: Readouts on the terms are not tried beside others if the number of rows times terms times classes
-#: is larger. With many classes they take longer than everything else.
-MOST_PRODUCTS = 2**22
+#: Readouts on the terms are not tried beside others if they can be fitted to a smaller share of the
+#: rows, or if the number of rows times terms times classes is larger with more than two classes. In
+#: both cases they take longer than everything else, and seldom win.
+LEAST_SHARE, MOST_PRODUCTS = 0.25, 2**22
+#: Whether the best readout of distances and the best readout on the terms may be averaged.
+AVERAGES = True
 #: The shares of the plain distance to choose from, apart from 0 and 1.
 SHARES = (0.5, 0.8)
 
@@ -113,24 +117,21 @@ def _of_fold(
     crossfit: CrossFit, fold: Fold, metric: SparseMetric, rows: Index, readouts: Sequence[Readout]
 ) -> dict[Readout, Float]:
     """The evidence for some rows that a fold leaves out."""
-    labels, weight = crossfit.labels[fold.kept], crossfit.weight[fold.kept]
+    X, n_classes = crossfit.X, crossfit.n_classes
     found: dict[Readout, Float] = {}
     for on_terms in (False, True):
         some = [readout for readout in readouts if readout.on_terms == on_terms]
         if some:
-            places = _terms if on_terms else _places
-            embedded, queries = places(crossfit, fold, metric, rows)
-            training = Training(embedded, labels, weight, crossfit.n_classes)
+            if on_terms:
+                kept = rows_for_terms(fold.kept, len(metric.columns), n_classes)
+                embedded, queries = (metric.weighted_features(X, part) for part in (kept, rows))
+            else:
+                kept = fold.kept
+                embedded, queries = _places(crossfit, fold, metric, rows)
+            labels, weight = crossfit.labels[kept], crossfit.weight[kept]
+            training = Training(embedded, labels, weight, n_classes)
             found |= evidence(crossfit.engine, training, queries, some)
     return {readout: found[readout] for readout in readouts}
-
-
-def _terms(
-    crossfit: CrossFit, fold: Fold, metric: SparseMetric, rows: Index
-) -> tuple[Float, Float]:
-    """The weighted terms of the rows that a fold keeps, and of some rows that it leaves out."""
-    X = crossfit.X
-    return metric.weighted_features(X, fold.kept), metric.weighted_features(X, rows)
 
 
 def _places(
@@ -166,8 +167,8 @@ def candidates(
     """The candidates for all pairs of a variant and a readout, in the order of the variants.
 
     In large tables all pairs are first scored on FIRST_SCORED rows. The pairs that are clearly
-    worse than the best one are no candidates. If the first readout on the terms is clearly worse
-    than the best candidate, the others are not tried.
+    worse than the best one are no candidates. If the first readout of a type on the terms is
+    clearly worse than the best readout of distances, the others of the type are not tried.
     """
     metrics = dict(
         zip(tried, run_tasks(n_threads, [partial(crossfit.fold_metrics, one) for one in tried]))
@@ -178,12 +179,14 @@ def candidates(
     if sum(map(len, few)) < sum(map(len, rows)) / 2 and len(tried) * len(readouts) > 1:
         pairs = _promising(judged(pairs, few)) if any(pairs.values()) else pairs
     found = judged(pairs, rows)
-    on_terms, variant = [one for one in readouts if one.on_terms], _variant_of_terms(tried)
-    if not on_terms or (found and _products(crossfit, metrics[variant]) > MOST_PRODUCTS):
+    variant, best = _variant_of_terms(tried), _best(found) if found else None
+    if best is not None and not _affordable(crossfit, metrics[variant]):
         return found
-    found += judged({variant: on_terms[:1]}, rows)
-    if found[-1] is _best(found) or not _best(found).better_than(found[-1], TO_GIVE_UP):
-        found += judged({variant: on_terms[1:]}, rows)
+    for kind in dict.fromkeys(type(one) for one in readouts if one.on_terms):
+        own = [one for one in readouts if type(one) is kind]
+        found += judged({variant: own[:1]}, rows)
+        if len(own) > 1 and (best is None or not best.better_than(found[-1], TO_GIVE_UP)):
+            found += judged({variant: own[1:]}, rows)
     return found
 
 
@@ -198,10 +201,16 @@ def _variant_of_terms(tried: Sequence[Variant]) -> Variant:
     return sparse[len(sparse) // 2]
 
 
-def _products(crossfit: CrossFit, metrics: Sequence[SparseMetric]) -> int:
-    """The number of products in one pass of a readout on the terms over the rows of a fold."""
-    sizes = (len(fold.kept) * len(metric.columns) for fold, metric in zip(crossfit.folds, metrics))
-    return crossfit.n_classes * max(sizes)
+def _affordable(crossfit: CrossFit, metrics: Sequence[SparseMetric]) -> bool:
+    """Whether readouts on the terms are tried beside readouts of distances."""
+    n_classes = crossfit.n_classes
+    for fold, metric in zip(crossfit.folds, metrics):
+        n, n_terms = len(fold.kept), len(metric.columns)
+        if n_classes > 2 and n * n_terms * n_classes > MOST_PRODUCTS:
+            return False
+        if len(rows_for_terms(fold.kept, n_terms, n_classes)) < LEAST_SHARE * n:
+            return False
+    return True
 
 
 def _judged(
@@ -286,29 +295,119 @@ def errors(probabilities: Float, labels: Index) -> Float:
     return np.where(right, 1 - 1 / winners.sum(axis=1), 1.0)
 
 
-def chosen(crossfit: CrossFit, found: Sequence[Candidate]) -> Candidate:
-    """The chosen candidate, with the out-of-fold error and gain of the choice.
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The chosen candidates, and predictions out of fold that also tell how good the choice is.
 
-    For each fold, a candidate is chosen and calibrated with the rows of the other folds. It then
-    classifies the rows of the fold.
+    Attributes
+    ----------
+    candidates : list of Candidate
+        The best candidate and, if their average predicts better, a candidate of the other kind: one
+        has a readout of distances, and the other one a readout on the terms. They have the error
+        and the gain of the predictions.
+    rows : ndarray of int
+        The rows that have a prediction.
+    log_odds : ndarray of shape (len(rows), n_classes)
+        The log probabilities of the classes, up to a constant for each row.
     """
-    best = choose(found)
+
+    candidates: list[Candidate]
+    rows: Index
+    log_odds: Float
+
+    @property
+    def best(self) -> Candidate:
+        return self.candidates[0]
+
+
+def chosen(crossfit: CrossFit, found: Sequence[Candidate]) -> Choice:
+    """Choose one or two candidates, and predict the scored rows.
+
+    For each fold, candidates are chosen and calibrated with the rows of the other folds. They then
+    classify the rows of the fold.
+    """
     scored = scored_rows(crossfit)
     rows, fold = np.concatenate(scored), np.repeat(np.arange(len(scored)), [len(s) for s in scored])
     labels, weight = crossfit.labels[rows], crossfit.weight[rows]
     weight = weight * (len(weight) / weight.sum())
-    probabilities = np.empty((len(rows), crossfit.n_classes))
+    log_odds = np.empty((len(rows), crossfit.n_classes))
     for out in (fold == number for number in range(len(scored))):
-        number = _number_of_choice([replace(one, losses=one.losses[~out]) for one in found])
-        evidence = found[number].evidence
-        assert evidence is not None
         others = weight[~out] * (len(weight[~out]) / weight[~out].sum())
-        calibration = calibrate(evidence[~out], labels[~out], others)
-        probabilities[out] = calibration.probabilities(evidence[out])
+        parts = []
+        for one in averaged_by(found, labels[~out], others, ~out):
+            assert one.evidence is not None
+            calibration = calibrate(one.evidence[~out], labels[~out], others)
+            parts.append(log_softmax(calibration.log_odds(one.evidence[out]), axis=1))
+        log_odds[out] = np.mean(parts, axis=0)
+    probabilities = softmax(log_odds, axis=1)
     losses = weight * brier(probabilities, labels)
     error = float((weight * errors(probabilities, labels)).mean())
     gain = float("nan") if crossfit.one_fit else gain_over_guessing(losses, labels, weight)
-    return replace(best, error=error, gain=gain, evidence=None)
+    best = averaged_by(found, labels, weight)
+    return Choice([replace(one, error=error, gain=gain, evidence=None) for one in best], rows,
+                  log_odds)  # fmt: skip
+
+
+def averaged_by(
+    found: Sequence[Candidate], labels: Index, weight: Float, some: Mask | None = None
+) -> list[Candidate]:
+    """The candidates whose predictions are averaged: the best one, and perhaps others.
+
+    The best candidate of every other kind is added, one after the other, if the average with it has
+    a smaller loss.
+
+    Parameters
+    ----------
+    found : sequence of Candidate
+    labels, weight : ndarray
+        Of the rows that decide.
+    some : ndarray of bool, optional
+        Which of the scored rows decide; all by default.
+    """
+    place = slice(None) if some is None else some
+    judged = [replace(one, losses=one.losses[place]) for one in found]
+    number = _number_of_choice(judged)
+    leaders: dict[int, int] = {}
+    for i in sorted(range(len(found)), key=lambda i: judged[i].loss):
+        if kind(found[i]) != kind(found[number]):
+            leaders.setdefault(kind(found[i]), i)
+    chosen, loss = [found[number]], judged[number].loss
+    parts = [_log_probabilities(found[number], place)]
+    for i in leaders.values() if AVERAGES else ():
+        more = [*parts, _log_probabilities(found[i], place)]
+        losses = weight * brier(softmax(np.mean(more, axis=0), axis=1), labels)
+        if losses.mean() < loss:
+            chosen, parts, loss = [*chosen, found[i]], more, float(losses.mean())
+    return chosen
+
+
+def kind(candidate: Candidate) -> int:
+    """0 for readouts of distances, 1 for readouts on the terms."""
+    return int(candidate.readout.on_terms)
+
+
+def _log_probabilities(candidate: Candidate, place: slice | Mask) -> Float:
+    assert candidate.evidence is not None
+    log_odds = candidate.calibration.log_odds(candidate.evidence[place])
+    result: Float = log_softmax(log_odds, axis=1)
+    return result
+
+
+def effective_rows(crossfit: CrossFit) -> float:
+    """The number of new rows by which an error would be as precise as it is out of fold.
+
+    The fits of the folds share rows, so the errors of the folds depend on each other, and the error
+    of the final model differs from that of another table. The variance of the mean error of J folds
+    is therefore that of independent rows times ``1 + J / (J - 1)`` (Nadeau and Bengio, 2003). Rows
+    with different weights count as ``sum(w)^2 / sum(w^2)`` rows. NaN if one fit learned from all
+    rows.
+    """
+    if crossfit.one_fit:
+        return float("nan")
+    scored, n_folds = scored_rows(crossfit), len(crossfit.folds)
+    weight = crossfit.weight[np.concatenate(scored)]
+    n = float(weight.sum() ** 2 / (weight**2).sum())
+    return n / (1 + n_folds / (n_folds - 1))
 
 
 def plain_score(crossfit: CrossFit, found: Sequence[Candidate]) -> float:
@@ -317,7 +416,7 @@ def plain_score(crossfit: CrossFit, found: Sequence[Candidate]) -> float:
     NaN if no candidate has the plain distance alone.
     """
     plain = [candidate for candidate in found if candidate.variant.share == 1]
-    return 1 - chosen(crossfit, plain).error if plain else float("nan")
+    return 1 - chosen(crossfit, plain).best.error if plain else float("nan")
 
 
 def _number_of_choice(found: Sequence[Candidate]) -> int:

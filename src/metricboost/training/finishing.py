@@ -68,11 +68,13 @@ def finished(
     )
 
 
-def reading_of(candidate: Candidate, rows: TrainingRows, plain_score: float) -> Reading:
+def reading_of(
+    candidate: Candidate, rows: TrainingRows, plain_score: float, effective_rows: float
+) -> Reading:
     """The reading of a candidate: its readout with calibration and scores, and training rows."""
     return Reading(
         candidate.readout, candidate.calibration, rows, 1.0 - candidate.error, candidate.gain,
-        plain_score,
+        plain_score, effective_rows,
     )  # fmt: skip
 
 

@@ -9,9 +9,18 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ..model import Model
+from ..model import Blend, Model, OutOfFold
 from ..model.readouts import Readout, readouts
-from .choosing import Candidate, candidates, chosen, plain_score, variants, with_share
+from .choosing import (
+    Candidate,
+    Choice,
+    candidates,
+    chosen,
+    effective_rows,
+    plain_score,
+    variants,
+    with_share,
+)
 from .finishing import finished, reading_of, rows_of
 from .fits import CrossFit, Variant
 from .folds import cross_fit
@@ -60,7 +69,7 @@ class Choices:
 class Fit:
     """A model, with the fits and the gain on which the warnings depend."""
 
-    model: Model
+    model: Model | Blend
     crossfit: CrossFit
     gain: float
 
@@ -77,6 +86,7 @@ def fit_model(
     options: LearningOptions,
     choices: Choices,
     run: Run,
+    n_rows: int,
 ) -> Fit:
     """Learn the metrics of the folds, choose a variant and a readout, and create the model.
 
@@ -89,6 +99,8 @@ def fit_model(
     options : LearningOptions
     choices : Choices
     run : Run
+    n_rows : int
+        The number of rows of the table that was given to ``fit``.
     """
     crossfit = _learned(pool, options, choices, run)
     refuse_far_rows(crossfit, options.max_degree, names)
@@ -98,12 +110,29 @@ def fit_model(
         model = finished(crossfit, pool, tried[0], classes, names, choices.size, starts_plain)
         return Fit(model, crossfit, np.nan)
     found = _judged(crossfit, pool, tried, choices, run)
-    best = chosen(crossfit, found)
-    model = finished(crossfit, pool, best.variant, classes, names, choices.size, starts_plain)
-    if choices.readouts is not None:
-        reading = reading_of(best, rows_of(pool, [model]), plain_score(crossfit, found))
-        model = replace(model, reading=reading)
-    return Fit(model, crossfit, best.gain)
+    choice = chosen(crossfit, found)
+    best = choice.best
+    models = [
+        finished(crossfit, pool, one.variant, classes, names, choices.size, starts_plain)
+        for one in choice.candidates
+    ]
+    if choices.readouts is None:
+        return Fit(models[0], crossfit, best.gain)
+    rows, plain, n = rows_of(pool, models), plain_score(crossfit, found), effective_rows(crossfit)
+    readings = [reading_of(one, rows, plain, n) for one in choice.candidates]
+    out_of_fold = _out_of_fold(crossfit, pool, choice, n_rows)
+    readings[0] = replace(readings[0], out_of_fold=out_of_fold)
+    made = [replace(one, reading=reading) for one, reading in zip(models, readings)]
+    return Fit(made[0] if len(made) == 1 else Blend(tuple(made)), crossfit, best.gain)
+
+
+def _out_of_fold(crossfit: CrossFit, pool: Pool, choice: Choice, n_rows: int) -> OutOfFold | None:
+    """The predictions by the numbers of the rows in the table; None with a single fit."""
+    if crossfit.one_fit:
+        return None
+    order = np.argsort(choice.rows)
+    rows = choice.rows[order]
+    return OutOfFold(n_rows, pool.numbers[rows], pool.labels[rows], choice.log_odds[order])
 
 
 def _learned(pool: Pool, options: LearningOptions, choices: Choices, run: Run) -> CrossFit:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -14,7 +14,7 @@ from scipy.stats import rankdata
 from .._counter import Counter
 from .._tasks import run_tasks
 from ..model import Blend
-from .choosing import plain_score
+from .choosing import effective_rows, plain_score
 from .finishing import finished, reading_of, rows_of
 from .fits import CrossFit
 from .folds import Split, fold_tasks, over_folds, whole_of
@@ -33,7 +33,11 @@ from .tuning import (
     search_of_finalist,
     simplest_within_one_error,
     to_blend,
+    usual_choice,
 )
+
+#: The choice of a fit without a search is blended if its loss is at most this multiple of the best.
+MOST_LOSS = 2.0
 
 
 @dataclass(frozen=True)
@@ -180,16 +184,31 @@ def best_of(tried: Sequence[Tried], mean: npt.NDArray[Any], one_standard_error: 
 
 
 def to_make(
-    tried: Sequence[Tried], best: int, n_blended: int, one_standard_error: bool
+    tried: Sequence[Tried],
+    best: int,
+    n_blended: int,
+    one_standard_error: bool,
+    usual: Mapping[str, Any],
 ) -> list[tuple[int, Scored]]:
-    """The candidates whose models are created, with their configuration numbers, the best first."""
+    """The candidates whose models are created, with their configuration numbers, the best first.
+
+    The second model is the one that a fit without a search would choose, unless it is much worse.
+    ``usual`` has the parameters of this fit. Without it, the search would sometimes lose to the
+    defaults in small tables, because it cannot tell its best candidates from chance.
+    """
     numbered = [(i, scored) for i, one in enumerate(tried) for scored in one.found]
     first = numbered[best]
     if one_standard_error:
         return [first]
-    chosen = to_blend([one.found for one in tried], n_blended)
-    others = [pair for pair in chosen if pair[1] is not first[1]]
-    return [first, *others][:n_blended]
+    chosen = [first, *to_blend([one.found for one in tried], n_blended)]
+    for i, one in enumerate(tried):
+        if all(usual[name] == value for name, value in one.params.items()):
+            scored = usual_choice(one.found, len(one.crossfit.fits))
+            most = MOST_LOSS * first[1].candidate.loss
+            if scored is not None and scored.candidate.loss <= most:
+                chosen.insert(1, (i, scored))
+    different = {id(pair[1]): pair for pair in chosen}  # each candidate once, in this order
+    return list(different.values())[:n_blended]
 
 
 def blended(
@@ -222,9 +241,10 @@ def blended(
     rows = rows_of(pool, models)
     first = tried[min(i for i, _ in chosen)]
     plain = plain_score(first.crossfit, [scored.candidate for scored in first.found])
+    n = effective_rows(first.crossfit)
     return Blend(
         tuple(
-            replace(model, reading=reading_of(scored.candidate, rows, plain))
+            replace(model, reading=reading_of(scored.candidate, rows, plain, n))
             for model, (_, scored) in zip(models, chosen)
         )
     )

@@ -23,7 +23,16 @@ from .._typing import Float, Index
 from ..model import best_step
 from ..model.readouts import READOUTS, Margin, Readout
 from .checkpoints import Checkpoints
-from .choosing import SHARES, Candidate, calibrated, out_of_fold, scored_rows, with_share
+from .choosing import (
+    SHARES,
+    Candidate,
+    calibrated,
+    choose,
+    out_of_fold,
+    scored_rows,
+    variants,
+    with_share,
+)
 from .fits import CrossFit, Variant
 from .folds import FoldTask, learn_fold
 from .learn import Learned
@@ -247,6 +256,16 @@ def simplest_within_one_error(found: Sequence[Scored]) -> Scored:
     """The candidate with the fewest variables within one standard error of the best score."""
     close = _within_one_error(found)
     return min(close, key=lambda scored: (scored.n_variables, -scored.score))
+
+
+def usual_choice(found: Sequence[Scored], n_fits: int) -> Scored | None:
+    """The candidate that a fit without a search would choose; None if no candidate is one of it."""
+    tried = set(variants(n_fits))
+    own = [s for s in found if s.variant in tried and type(s.readout).automatic]
+    if not own:
+        return None
+    best = choose([scored.candidate for scored in own])
+    return next(scored for scored in own if scored.candidate is best)
 
 
 def to_blend(found: Sequence[Sequence[Scored]], most: int) -> list[tuple[int, Scored]]:

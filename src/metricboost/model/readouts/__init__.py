@@ -3,7 +3,17 @@
 A new readout needs one file in this package and one entry in ``READOUTS``.
 """
 
-from .base import Fitted, Near, Queries, Readout, Training, evidence, in_span
+from .additive import Additive
+from .base import (
+    Fitted,
+    Near,
+    Queries,
+    Readout,
+    Training,
+    evidence,
+    in_span,
+    rows_for_terms,
+)
 from .hull import Hull
 from .kernel import Kernel
 from .linear import FittedLinear, Linear
@@ -13,7 +23,7 @@ from .votes import Votes
 
 #: All readouts by their name, in the order in which they are tried.
 READOUTS: dict[str, type[Readout]] = {
-    readout.name: readout for readout in (Margin, Votes, Hull, Linear, Mixture, Kernel)
+    readout.name: readout for readout in (Margin, Votes, Hull, Linear, Additive, Mixture, Kernel)
 }
 
 
@@ -32,6 +42,7 @@ def readouts(classifier: str, n_neighbors: int | None) -> list[Readout]:
 
 __all__ = [
     "READOUTS",
+    "Additive",
     "Fitted",
     "FittedLinear",
     "Hull",
@@ -47,4 +58,5 @@ __all__ = [
     "evidence",
     "in_span",
     "readouts",
+    "rows_for_terms",
 ]

@@ -28,6 +28,9 @@ CLOSEST = 1e-9
 #: at most this share of the largest squared length of a row.
 SPAN = 1e-12
 
+#: Readouts on the terms are fitted to at most this number of rows times terms times classes.
+MOST_PRODUCTS = 2**25
+
 T = TypeVar("T")
 
 
@@ -76,6 +79,18 @@ class Training:
             apart = rows[part] - center
             variance += float(np.einsum("ij,ij->", apart, apart)) / len(rows)
         return CLOSEST * (variance if variance > 0 else 1.0)
+
+
+def rows_for_terms(rows: Index, n_terms: int, n_classes: int) -> Index:
+    """The rows to which a readout on the terms is fitted: all rows, or some of very many.
+
+    The time and the memory of the fit grow with the product of the three numbers. The rows are
+    drawn with a fixed seed.
+    """
+    most = MOST_PRODUCTS // max(n_terms * n_classes, 1)
+    if len(rows) <= most:
+        return rows
+    return np.sort(np.random.default_rng(0).choice(rows, most, replace=False))
 
 
 class ClassRows:
