@@ -149,5 +149,7 @@ def _judged(
 ) -> list[Candidate]:
     at_a_time = run.fits_at_a_time(pool, len(tried) * len(crossfit.folds))
     crossfit = replace(crossfit, engine=run.engine_for(at_a_time))
-    some = readouts("auto", None) if choices.readouts is None else choices.readouts
+    some = choices.readouts
+    if some is None:  # the metric is for distances
+        some = [readout for readout in readouts("auto", None) if not readout.on_terms]
     return candidates(crossfit, tried, some, at_a_time)
