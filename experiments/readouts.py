@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from metricboost import SDistClassifier
-from metricboost.model.readouts import Linear, margin
-from metricboost.training import options
+from metricboost.model.readouts import Additive, Linear, margin
+from metricboost.training import choosing, options
 
 from .large import weak
 from .results import Results, measured, record
@@ -35,8 +35,13 @@ DEFAULTS = "defaults"
 WITHOUT: dict[str, tuple[Any, str, Any]] = {
     "without a single neighbour": (margin, "NEIGHBORS", (3, 5, 10, 20)),
     "without linear": (Linear, "automatic", False),
+    "without additive": (Additive, "automatic", False),
+    "without averages": (choosing, "AVERAGES", False),
     "without small panels": (options, "FEW_ROWS", 0),
 }
+#: Parameters in place of the defaults.
+INSTEAD: dict[str, dict[str, Any]] = {"with five fits": {"n_averaged": 5}}
+PARTS = (*WITHOUT, *INSTEAD)
 TEST_ROWS = 10_000
 SMALL = (
     "double ring, N 100, p 50", "double ring, N 100, p 500", "XOR, N 100, p 50",
@@ -60,7 +65,7 @@ def split_of(name: str, seed: int) -> Split:
 
 @contextmanager
 def without(part: str) -> Iterator[None]:
-    if part == DEFAULTS:
+    if part not in WITHOUT:
         yield
         return
     owner, name, value = WITHOUT[part]
@@ -83,7 +88,8 @@ def measure(tables: Sequence[str], parts: Sequence[str], seeds: Sequence[int]) -
                     start = time.process_time()
                     with without(part), warnings.catch_warnings():
                         warnings.simplefilter("ignore")
-                        model = SDistClassifier(random_state=seed, n_jobs=1)
+                        given = INSTEAD.get(part, {})
+                        model = SDistClassifier(random_state=seed, n_jobs=1, **given)
                         model.fit(split.X_train, split.y_train)
                     seconds = time.process_time() - start
                     error = float(np.mean(model.predict(split.X_test) != split.y_test))
@@ -147,7 +153,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     sets = {"public": collection("pmlb"), "small": SMALL, "large": LARGE}
     parser.add_argument("sets", nargs="*", default=["public"], help=", ".join(sets))
-    parser.add_argument("--parts", nargs="+", default=list(WITHOUT), metavar="PART")
+    parser.add_argument("--parts", nargs="+", default=PARTS, metavar="PART")
     parser.add_argument("--seeds", nargs=2, type=int, default=(100, 103), metavar=("FROM", "TO"))
     parser.add_argument("--print-only", action="store_true")
     given = parser.parse_args()

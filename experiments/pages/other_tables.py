@@ -11,7 +11,7 @@ from ..against import OURS, REFERENCE, ratio, runs
 from ..against import TABLES as YARDSTICK
 from ..paper.published import ERRORS
 from ..paper.studies import SHARED
-from ..readouts import LARGE, SMALL, WITHOUT, Worth, worth
+from ..readouts import LARGE, PARTS, SMALL, Worth, worth
 from ..results import number
 from ..rivals import GRIDS
 from .shown import Shown, Value, bold, grid
@@ -225,7 +225,7 @@ def parts_of_the_choice(shown: Shown) -> str:
         "tables with many rows": LARGE,
     }
     rows = []
-    for part in WITHOUT:
+    for part in PARTS:
         cells = []
         for tables in sets.values():
             found = worth(shown.results, tables, part)

@@ -25,6 +25,7 @@ from ..model.readouts import READOUTS, Margin, Readout
 from .checkpoints import Checkpoints
 from .choosing import (
     SHARES,
+    TO_DROP,
     Candidate,
     calibrated,
     choose,
@@ -233,13 +234,18 @@ def _searched(
 
 
 def best_variants(found: Sequence[Scored]) -> list[Variant]:
-    """The best variant without the plain distance, with a share of it, and with it alone."""
+    """The best variant without the plain distance, with a share of it, and with it alone.
+
+    A variant that is clearly worse than the best one is left out.
+    """
     groups: dict[int, Scored] = {}
     for scored in found:
         group = _columns_group(scored.variant)
         if group not in groups or scored.score > groups[group].score:
             groups[group] = scored
-    return [groups[group].variant for group in sorted(groups)]
+    best = max(groups.values(), key=lambda scored: scored.score).candidate
+    close = [g for g in sorted(groups) if not best.better_than(groups[g].candidate, TO_DROP)]
+    return [groups[group].variant for group in close]
 
 
 def _columns_group(variant: Variant) -> int:
