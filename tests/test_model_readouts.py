@@ -16,6 +16,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist, pdist
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import Ridge as RidgeRegression
 from sklearn.svm import SVC
 
 from metricboost.engines import FEW_QUERIES, get_engine, native_available
@@ -30,6 +31,7 @@ from metricboost.model.readouts import (
     Mixture,
     Queries,
     Readout,
+    Ridge,
     Training,
     Votes,
     evidence,
@@ -459,14 +461,15 @@ def test_a_moved_and_turned_embedding_says_the_same(readout: Readout) -> None:
 def test_readouts_of_a_classifier(classifier: str) -> None:
     """The grid has the right kinds, and a given number of neighbours is the only one."""
     kinds = {
-        "auto": (Margin, Hull, Linear, Additive), "margin": Margin, "hull": Hull, "knn": Votes,
-        "kernel": Kernel, "mixture": Mixture, "linear": Linear, "additive": Additive,
+        "auto": (Margin, Hull, Linear, Additive, Ridge), "margin": Margin, "hull": Hull,
+        "knn": Votes, "kernel": Kernel, "mixture": Mixture, "linear": Linear,
+        "additive": Additive, "ridge": Ridge,
     }  # fmt: skip
     grid = readouts(classifier, None)
     assert len(set(grid)) == len(grid) > 1
     assert all(isinstance(readout, kinds[classifier]) for readout in grid)
     if classifier == "auto":
-        assert {type(readout) for readout in grid} == {Margin, Hull, Linear, Additive}
+        assert {type(readout) for readout in grid} == {Margin, Hull, Linear, Additive, Ridge}
     of_seven = readouts(classifier, 7)
     assert {getattr(readout, "k", 7) for readout in of_seven} == {7}
     assert {type(readout) for readout in of_seven} == {type(readout) for readout in grid}
@@ -576,6 +579,23 @@ def test_additive_does_not_depend_on_fits_at_the_same_time() -> None:
     with ThreadPoolExecutor(4) as pool:
         made = list(pool.map(lambda _: found(training, queries, Additive(0.3)), range(12)))
     assert all(np.array_equal(one, expected) for one in made)
+
+
+# --- the ridge readout
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("dimensions", [3, 300])
+def test_ridge_is_a_ridge_regression(n_classes: int, dimensions: int) -> None:
+    training = table(n_classes, n=150, dimensions=dimensions)
+    queries = queries_for(training)
+    weight = training.weight / training.weight.sum()
+    center = weight @ training.rows
+    size = weight @ ((training.rows - center) ** 2).sum(axis=1)
+    oracle = RidgeRegression(alpha=0.3 * size * training.weight.sum() / len(weight))
+    happened = np.eye(n_classes)[training.labels]
+    oracle.fit(training.rows, happened, sample_weight=training.weight)
+    assert_allclose(found(training, queries, Ridge(0.3)), oracle.predict(queries), rtol=1e-6)
 
 
 # --- support vector machines

@@ -31,10 +31,10 @@ class SDistClassifier(PredictingMixin, ClassifierMixin, SDist):  # type: ignore[
     Attributes
     ----------
     model_ : metricboost.model.Model or metricboost.model.Blend
-        The fitted model, from which all other attributes are read. A blend has two models, with
-        two readouts, whose log probabilities are averaged. The model contains a copy of the
-        training rows, with the columns that the model uses. If the metric uses a single column,
-        the embedding of the rows reveals the values of this column.
+        The fitted model, from which all other attributes are read. A blend has several models,
+        with different readouts, whose log probabilities are averaged. The model contains a copy of
+        the training rows, with the columns that the model uses. If the metric uses a single
+        column, the embedding of the rows reveals the values of this column.
     metric_, classes_, class_count_, feature_importances_, stability_, start_share_, path_, \
     best_iter_, n_iter_, n_features_in_, feature_names_in_
         As in :class:`SDist`.
@@ -44,8 +44,7 @@ class SDistClassifier(PredictingMixin, ClassifierMixin, SDist):  # type: ignore[
         The readouts whose log probabilities are averaged, ``readout_`` first; usually only this.
     n_neighbors_predict_ : int
         The number of neighbours that a prediction uses, and that :meth:`kneighbors` returns by
-        default. The readouts "kernel", "mixture", "linear" and "additive" use no neighbours; the
-        number is then 10.
+        default. For readouts that use no neighbours the number is 10.
     oob_score_ : float
         The weighted share of the rows that are classified correctly out of fold, that is, by a
         metric that was learned without the row. The variant and the readout for the rows of a fold
@@ -90,9 +89,10 @@ class SDistClassifier(PredictingMixin, ClassifierMixin, SDist):  # type: ignore[
         fits a Gaussian mixture to each class in the leading directions of the embedding. "linear"
         is a logistic regression on the weighted terms of the metric, and ``explain()`` then has
         the coefficients of each term. "additive" is one on the terms and on thresholds of the
-        terms. "auto" chooses "margin", "hull", "linear" or "additive" by predictions out of fold.
-        It averages the best of the first two and the best of the last two if their average predicts
-        better.
+        terms. "ridge" is a ridge regression on the embedding. "auto" chooses "margin" or "hull",
+        or one of the other three if it is clearly better out of fold. It averages the best of
+        "margin" and "hull", the best of "linear" and "additive", and "ridge" under the plain
+        distance, as far as their average predicts better.
         """,
     )
     n_neighbors_predict: int | str = parameter(
@@ -102,7 +102,7 @@ class SDistClassifier(PredictingMixin, ClassifierMixin, SDist):  # type: ignore[
         """
         The number of neighbours that a prediction uses. "margin" and "hull" use this number of
         nearest rows of each class, "knn" uses this number of nearest rows of all classes together,
-        and "kernel", "mixture", "linear" and "additive" ignore it. "auto" chooses 1, 3, 5, 10 or
+        and the other readouts ignore it. "auto" chooses 1, 3, 5, 10 or
         20 (for "hull" 10 or 20) by predictions out of fold.
         """,
     )

@@ -3,10 +3,11 @@
 A *candidate* is a variant with a readout. Its evidence for a row is out of fold: the metric was
 learned without the row. The evidence is calibrated and scored by the Brier score, which for small
 tables distinguishes candidates better than the number of errors. The candidate with the best score
-is chosen, with three exceptions. A readout on the terms of the metric is chosen only if its score
-is clearly better than that of all readouts of distances. A share of the plain distance is chosen
+is chosen, with three exceptions. A readout on the terms of the metric, or a ridge regression, is
+chosen only if its score is clearly better than that of all readouts of distances. A share of the plain distance is chosen
 only if the score is clearly better with it. Among the variants without the plain distance, the
-sparsest one whose score is not clearly worse is chosen.
+sparsest one whose score is not clearly worse is chosen. The best candidates of other kinds are then
+averaged with the chosen one, as far as the average has a smaller loss.
 
 The best score of about fifty candidates is optimistic. The reported out-of-fold error is therefore
 computed with a separate choice for each fold: the candidate for the rows of a fold is chosen and
@@ -47,7 +48,7 @@ TO_TAKE_TERMS, TO_GIVE_UP = 2.0, 0.5
 #: rows, or if the number of rows times terms times classes is larger with more than two classes. In
 #: both cases they take longer than everything else, and seldom win.
 LEAST_SHARE, MOST_PRODUCTS = 0.25, 2**22
-#: Whether the best readout of distances and the best readout on the terms may be averaged.
+#: Whether the best readouts of different kinds may be averaged.
 AVERAGES = True
 #: The shares of the plain distance to choose from, apart from 0 and 1.
 SHARES = (0.5, 0.8)
@@ -175,7 +176,15 @@ def candidates(
     )
     few, rows = scored_rows(crossfit, FIRST_SCORED), scored_rows(crossfit)
     judged = partial(_judged, crossfit, metrics, n_threads=n_threads)
-    pairs = {variant: [one for one in readouts if not one.on_terms] for variant in tried}
+    alone = len({type(one) for one in readouts}) == 1  # the user has chosen it
+    pairs = {
+        variant: [
+            one
+            for one in readouts
+            if not one.on_terms and (variant.share > 0 or alone or not one.only_with_plain_distance)
+        ]
+        for variant in tried
+    }
     if sum(map(len, few)) < sum(map(len, rows)) / 2 and len(tried) * len(readouts) > 1:
         pairs = _promising(judged(pairs, few)) if any(pairs.values()) else pairs
     found = judged(pairs, rows)
@@ -302,9 +311,8 @@ class Choice:
     Attributes
     ----------
     candidates : list of Candidate
-        The best candidate and, if their average predicts better, a candidate of the other kind: one
-        has a readout of distances, and the other one a readout on the terms. They have the error
-        and the gain of the predictions.
+        The best candidate and, if their average predicts better, candidates of other kinds. They
+        have the error and the gain of the predictions.
     rows : ndarray of int
         The rows that have a prediction.
     log_odds : ndarray of shape (len(rows), n_classes)
@@ -321,7 +329,7 @@ class Choice:
 
 
 def chosen(crossfit: CrossFit, found: Sequence[Candidate]) -> Choice:
-    """Choose one or two candidates, and predict the scored rows.
+    """Choose one or several candidates, and predict the scored rows.
 
     For each fold, candidates are chosen and calibrated with the rows of the other folds. They then
     classify the rows of the fold.
@@ -382,8 +390,8 @@ def averaged_by(
 
 
 def kind(candidate: Candidate) -> int:
-    """0 for readouts of distances, 1 for readouts on the terms."""
-    return int(candidate.readout.on_terms)
+    """0 for readouts of distances, 1 for readouts on the terms, 2 for other cautious readouts."""
+    return 1 if candidate.readout.on_terms else 2 * int(candidate.readout.cautious)
 
 
 def _log_probabilities(candidate: Candidate, place: slice | Mask) -> Float:
@@ -430,8 +438,8 @@ def choose(found: Sequence[Candidate]) -> Candidate:
     A readout on the terms is chosen only if it is clearly better than all readouts of distances.
     """
     best = _best(found)
-    near = [candidate for candidate in found if not candidate.readout.on_terms]
-    if best.readout.on_terms and near and not best.better_than(_best(near), TO_TAKE_TERMS):
+    near = [candidate for candidate in found if not candidate.readout.cautious]
+    if best.readout.cautious and near and not best.better_than(_best(near), TO_TAKE_TERMS):
         best = _best(near)
     plain = [candidate for candidate in found if candidate.variant.share == 0]
     if best.variant.share > 0:

@@ -229,6 +229,8 @@ def _searched(
     """The candidates found so far, and the best variants with further readouts."""
     for kind in kinds:
         tried = [v for v in best_variants(found) if kind.with_plain_distance or v.share == 0]
+        if kind.only_with_plain_distance and len(kinds) > 1:
+            tried = [v for v in tried if v.share > 0]
         found = found + score_variants(crossfit, tried, kind.grid(n_neighbors), fold_scores)
     return found
 

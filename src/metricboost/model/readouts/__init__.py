@@ -19,11 +19,13 @@ from .kernel import Kernel
 from .linear import FittedLinear, Linear
 from .margin import Margin
 from .mixture import Mixture
+from .ridge import Ridge
 from .votes import Votes
 
 #: All readouts by their name, in the order in which they are tried.
 READOUTS: dict[str, type[Readout]] = {
-    readout.name: readout for readout in (Margin, Votes, Hull, Linear, Additive, Mixture, Kernel)
+    readout.name: readout
+    for readout in (Margin, Votes, Hull, Linear, Additive, Ridge, Mixture, Kernel)
 }
 
 
@@ -53,6 +55,7 @@ __all__ = [
     "Near",
     "Queries",
     "Readout",
+    "Ridge",
     "Training",
     "Votes",
     "evidence",

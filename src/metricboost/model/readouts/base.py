@@ -218,6 +218,11 @@ class Readout(ABC):
         Whether the search tries the readout with ``classifier="auto"``.
     with_plain_distance : bool
         Whether the search tries the readout with metrics that have a share of the plain distance.
+    only_with_plain_distance : bool
+        Whether "auto" and the search try the readout only with metrics that have a share of the
+        plain distance.
+    cautious : bool
+        Whether the readout is chosen alone only if it is clearly better than those that are not.
     on_terms : bool
         Whether the rows that the readout gets are the weighted terms of the metric
         (``SparseMetric.weighted_features``), instead of the embedding.
@@ -228,6 +233,8 @@ class Readout(ABC):
     searched: ClassVar[Literal["everywhere", "best", "finalists"]] = "best"
     searched_by_default: ClassVar[bool] = False
     with_plain_distance: ClassVar[bool] = True
+    only_with_plain_distance: ClassVar[bool] = False
+    cautious: ClassVar[bool] = False
     on_terms: ClassVar[bool] = False
 
     @classmethod

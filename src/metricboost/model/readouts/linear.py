@@ -36,6 +36,7 @@ class Linear(Readout):
     searched: ClassVar[Literal["everywhere", "best", "finalists"]] = "finalists"
     searched_by_default: ClassVar[bool] = True
     with_plain_distance: ClassVar[bool] = False
+    cautious: ClassVar[bool] = True
     on_terms: ClassVar[bool] = True
 
     @classmethod
