@@ -18,15 +18,18 @@ from scipy.spatial.distance import cdist
 from metricboost import SDist, SDistClassifier
 from metricboost.datasets import make_xor
 from metricboost.model import Calibration, calibrate
-from metricboost.model.readouts import Linear, Margin
+from metricboost.model.readouts import Hull, Linear, Margin, Ridge
 from metricboost.training.choosing import (
     MOST_SCORED,
     TO_KEEP_MORE,
     TO_TAKE_ALL,
     TO_TAKE_TERMS,
     Candidate,
+    averaged_by,
+    calibrated,
     candidates,
     choose,
+    chosen,
     out_of_fold,
     scored_rows,
     variants,
@@ -220,3 +223,52 @@ def test_readouts_on_the_terms_are_tried_once(three_fits):
     assert [one.readout for one in alone] == Linear.grid(None)
     only_shared = candidates(three_fits, [Variant(0.5)], [Linear(1.0)])
     assert len(only_shared) == 1
+
+
+# --- averages
+
+
+def noisy(readout, labels, seed, noise=1.0, share=0.0):
+    """A candidate whose evidence is the class with its own noise."""
+    rng = np.random.default_rng(seed)
+    values = np.eye(2)[labels] + noise * rng.normal(size=(len(labels), 2))
+    return calibrated(Variant(share), readout, values, labels, np.ones(len(labels)))
+
+
+def test_readouts_of_different_kinds_are_averaged_if_this_predicts_better():
+    labels = np.arange(400) % 2
+    near, terms = noisy(Margin(5), labels, 0), noisy(Linear(1.0), labels, 1)
+    ridge = noisy(Ridge(1.0), labels, 2, share=1.0)
+    found = averaged_by([terms, ridge, near], labels, np.ones(400))
+    assert found[0] is near  # unless another one is clearly better
+    assert {id(one) for one in found} == {id(near), id(terms), id(ridge)}
+    useless = noisy(Linear(1.0), labels, 3, noise=1e6)
+    assert averaged_by([near, useless], labels, np.ones(400)) == [near]
+    same_kind = noisy(Hull(10, 0.3), labels, 4)
+    assert len(averaged_by([near, same_kind], labels, np.ones(400))) == 1
+
+
+def test_averages_are_chosen_without_the_rows_they_predict(three_fits):
+    """For the rows of a fold, the other folds decide what is averaged and how it is calibrated."""
+    found = candidates(three_fits, variants(3), [Margin(5), *Linear.grid(None), *Ridge.grid(None)])
+    choice = chosen(three_fits, found)
+    rows, sizes = choice.rows, [len(part) for part in scored_rows(three_fits)]
+    labels, weight = three_fits.labels[rows], np.ones(len(rows))
+    first = np.arange(len(rows)) < sizes[0]
+    changed = [replace(one, losses=np.where(first, 1 - one.losses, one.losses)) for one in found]
+    expected = averaged_by(found, labels[~first], weight[~first], ~first)
+    again = averaged_by(changed, labels[~first], weight[~first], ~first)
+    assert [one.readout for one in again] == [one.readout for one in expected]
+    assert_allclose(chosen(three_fits, changed).log_odds[first], choice.log_odds[first])
+
+
+def test_a_blend_predicts_the_mean_of_its_models(table):
+    X, y = table
+    model = short(classifier="auto").fit(X, y)
+    models = getattr(model.model_, "models", [model.model_])
+    assert [type(one) for one in model.readouts_] == [
+        type(one.the_reading.readout) for one in models
+    ]
+    parts = [one.probabilities(X) for one in models]
+    mean = np.exp(np.mean(np.log(parts), axis=0))
+    assert_allclose(model.predict_proba(X), mean / mean.sum(axis=1, keepdims=True), rtol=1e-9)

@@ -4,10 +4,10 @@ A *candidate* is a variant with a readout. Its evidence for a row is out of fold
 learned without the row. The evidence is calibrated and scored by the Brier score, which for small
 tables distinguishes candidates better than the number of errors. The candidate with the best score
 is chosen, with three exceptions. A readout on the terms of the metric, or a ridge regression, is
-chosen only if its score is clearly better than that of all readouts of distances. A share of the plain distance is chosen
-only if the score is clearly better with it. Among the variants without the plain distance, the
-sparsest one whose score is not clearly worse is chosen. The best candidates of other kinds are then
-averaged with the chosen one, as far as the average has a smaller loss.
+chosen only if its score is clearly better than that of all readouts of distances. A share of the
+plain distance is chosen only if the score is clearly better with it. Among the variants without the
+plain distance, the sparsest one whose score is not clearly worse is chosen. The best candidates of
+other kinds are then averaged with the chosen one, as far as the average has a smaller loss.
 
 The best score of about fifty candidates is optimistic. The reported out-of-fold error is therefore
 computed with a separate choice for each fold: the candidate for the rows of a fold is chosen and
@@ -419,11 +419,11 @@ def effective_rows(crossfit: CrossFit) -> float:
 
 
 def plain_score(crossfit: CrossFit, found: Sequence[Candidate]) -> float:
-    """The share of the rows that are classified correctly out of fold under the plain distance.
+    """The share of the rows that plain nearest neighbours classify correctly out of fold.
 
     NaN if no candidate has the plain distance alone.
     """
-    plain = [candidate for candidate in found if candidate.variant.share == 1]
+    plain = [one for one in found if one.variant.share == 1 and not one.readout.cautious]
     return 1 - chosen(crossfit, plain).best.error if plain else float("nan")
 
 
@@ -435,7 +435,7 @@ def _number_of_choice(found: Sequence[Candidate]) -> int:
 def choose(found: Sequence[Candidate]) -> Candidate:
     """The candidate with the smallest loss, or the sparsest one that is not clearly worse.
 
-    A readout on the terms is chosen only if it is clearly better than all readouts of distances.
+    A cautious readout is chosen only if it is clearly better than all readouts of distances.
     """
     best = _best(found)
     near = [candidate for candidate in found if not candidate.readout.cautious]
