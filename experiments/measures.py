@@ -101,7 +101,7 @@ def _weights(model: BaseEstimator, p: int) -> Any:
     if hasattr(final, "feature_importances_"):
         return final.feature_importances_
     if hasattr(final, "coef_"):
-        return np.abs(final.coef_).sum(axis=0)
+        return np.abs(np.atleast_2d(final.coef_)).sum(axis=0)
     return final.metric_.importances() if hasattr(final, "metric_") else None
 
 

@@ -81,6 +81,11 @@ STUDY = {
             "RBF-SVM", "LightGBM",
         ),
     ),
+    "borders": TableSet(
+        tuple(tables.WITH_BORDERS),
+        ("defaults", "LightGBM", "random forest", "RBF-SVM", "3-NN"),
+        reference="LightGBM",
+    ),
     "blurred": TableSet(
         tuple(tables.BLURRED),
         ("defaults", "tuned", "3-NN", "scikit-learn NCA", "RBF-SVM", "LightGBM"),

@@ -215,13 +215,29 @@ INTERACTIONS = [
 ]
 #: With a blur only all informative columns together show the plane.
 BLURRED = [simulation_name(f"blurred {kind}", 500, 500) for kind in MAKERS]
-NAMES = tuple(dict.fromkeys((*REAL, *MISSING, *SIMULATED, *PURE, *INTERACTIONS, *BLURRED)))
+#: Classes with sharp borders: two columns above a border (three with "AND of three"), or within two
+#: borders. 5% of the rows have the wrong label, which is the Bayes error.
+BORDERS: dict[str, Callable[[Float], npt.NDArray[np.bool_]]] = {
+    "AND": lambda X: (X[:, :2] > -0.5).all(axis=1),
+    "AND of three": lambda X: (X[:, :3] > -0.8).all(axis=1),
+    "box": lambda X: (np.abs(X[:, :2]) < 1).all(axis=1),
+}
+WITH_BORDERS = [f"{kind}, N 500, p {p}" for kind in BORDERS for p in (20, 100)]
+NAMES = tuple(
+    dict.fromkeys((*REAL, *MISSING, *SIMULATED, *PURE, *INTERACTIONS, *BLURRED, *WITH_BORDERS))
+)
 
 
 def simulated(name: str, seed: int, noise: float = 0.5) -> Split:
     """Simulate a table of the given kind, with N training rows and p columns."""
     kind = name.partition(", N ")[0]
     plane = kind.removeprefix("pure ").removeprefix("blurred ")
+    if kind in BORDERS:
+        n, p = size_of(name)
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((n + N_TEST, p))
+        y = (BORDERS[kind](X) ^ (rng.random(n + N_TEST) < 0.05)).astype(np.int64)
+        return Split(X[:n], y[:n], X[n:], y[n:], None, 0.05)
     if plane not in MAKERS and kind not in MIXTURES:
         raise ValueError(f"There is no table {name!r}.")
     n, p = size_of(name)
