@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from metricboost import SDistClassifier
-from metricboost.model.readouts import Additive, Linear, margin
+from metricboost.model.readouts import Additive, Linear, Ridge, margin
 from metricboost.training import choosing, options
 
 from .large import weak
@@ -36,6 +36,7 @@ WITHOUT: dict[str, tuple[Any, str, Any]] = {
     "without a single neighbour": (margin, "NEIGHBORS", (3, 5, 10, 20)),
     "without linear": (Linear, "automatic", False),
     "without additive": (Additive, "automatic", False),
+    "without ridge": (Ridge, "automatic", False),
     "without averages": (choosing, "AVERAGES", False),
     "without small panels": (options, "FEW_ROWS", 0),
 }
