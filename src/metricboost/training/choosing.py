@@ -191,8 +191,8 @@ def candidates(
     variant, best = _variant_of_terms(tried), _best(found) if found else None
     if best is not None and not _affordable(crossfit, metrics[variant]):
         return found
-    for kind in dict.fromkeys(type(one) for one in readouts if one.on_terms):
-        own = [one for one in readouts if type(one) is kind]
+    for readout in dict.fromkeys(type(one) for one in readouts if one.on_terms):
+        own = [one for one in readouts if type(one) is readout]
         found += judged({variant: own[:1]}, rows)
         if len(own) > 1 and (best is None or not best.better_than(found[-1], TO_GIVE_UP)):
             found += judged({variant: own[1:]}, rows)

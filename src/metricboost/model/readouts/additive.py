@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -19,10 +19,9 @@ from sklearn.linear_model import LogisticRegression
 from ..._ignoring import ignoring
 from ..._rounding import to_twelve_digits
 from ..._typing import Float, Index, Mask
-from .base import Queries, Readout, Training
+from .base import Queries, Training
+from .regression import Regression
 
-#: The costs to choose from, the usual one first: the C of scikit-learn's logistic regression.
-COSTS = (0.3, 0.1)
 #: The terms with the largest weights have steps, at most MOST_TERMS of them, at the borders between
 #: PARTS parts with equally many rows.
 MOST_TERMS, PARTS = 15, 20
@@ -39,25 +38,14 @@ ABSOLUTE_PENALTY: dict[str, Any] = (
 
 
 @dataclass(frozen=True)
-class Additive(Readout):
+class Additive(Regression):
     """A logistic regression with an absolute penalty, which keeps few of the steps.
 
     With several classes there is one regression for each class against the others.
     """
 
-    cost: float
-
     name: ClassVar[str] = "additive"
-    automatic: ClassVar[bool] = True
-    searched: ClassVar[Literal["everywhere", "best", "finalists"]] = "finalists"
-    searched_by_default: ClassVar[bool] = True
-    with_plain_distance: ClassVar[bool] = False
-    cautious: ClassVar[bool] = True
-    on_terms: ClassVar[bool] = True
-
-    @classmethod
-    def grid(cls, n_neighbors: int | None) -> list[Self]:
-        return [cls(cost) for cost in COSTS]
+    costs: ClassVar[tuple[float, ...]] = (0.3, 0.1)
 
     def fit(self, training: Training) -> FittedAdditive:
         steps = training.once("steps", lambda: Steps.of(training.rows))

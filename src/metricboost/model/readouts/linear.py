@@ -9,7 +9,7 @@ averaged fits uses has a small weight in their average, and is penalised more.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Self
+from typing import ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -17,31 +17,19 @@ from sklearn.linear_model import LogisticRegression
 
 from ..._ignoring import ignoring
 from ..._typing import Float
-from .base import Queries, Readout, Training
+from .base import Queries, Training
+from .regression import Regression
 
-#: The costs to choose from, the usual one first: the C of scikit-learn's logistic regression.
-COSTS = (30.0, 3.0, 300.0)
 #: The solver ends if no derivative of the loss is larger than TOLERANCE, or after MOST_STEPS.
 TOLERANCE, MOST_STEPS = 1e-4, 1000
 
 
 @dataclass(frozen=True)
-class Linear(Readout):
+class Linear(Regression):
     """A logistic regression with a squared penalty, multinomial for several classes."""
 
-    cost: float
-
     name: ClassVar[str] = "linear"
-    automatic: ClassVar[bool] = True
-    searched: ClassVar[Literal["everywhere", "best", "finalists"]] = "finalists"
-    searched_by_default: ClassVar[bool] = True
-    with_plain_distance: ClassVar[bool] = False
-    cautious: ClassVar[bool] = True
-    on_terms: ClassVar[bool] = True
-
-    @classmethod
-    def grid(cls, n_neighbors: int | None) -> list[Self]:
-        return [cls(cost) for cost in COSTS]
+    costs: ClassVar[tuple[float, ...]] = (30.0, 3.0, 300.0)
 
     def fit(self, training: Training) -> FittedLinear:
         if not training.rows.shape[1]:
